@@ -1,0 +1,50 @@
+include(GNUInstallDirs)
+
+# Warnings, in one place. Linked PRIVATE so that users of the library keep their own.
+add_library(dlo_strict INTERFACE)
+target_compile_options(dlo_strict INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wswitch-enum -Wold-style-cast -Wnon-virtual-dtor)
+add_library(dlo::strict ALIAS dlo_strict)
+
+# dlo_library(store.sqlite FOLDER store/sqlite LINK dlo::store SQLite::SQLite3)
+# One target per folder: every .cc directly in it. The link graph is the architecture.
+function(dlo_library name)
+  cmake_parse_arguments(ARG "" "FOLDER" "LINK;LINK_PRIVATE" ${ARGN})
+  if(NOT ARG_FOLDER)
+    set(ARG_FOLDER ${name})
+  endif()
+  string(REPLACE "." "_" target "dlo_${name}")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*.cc)
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_link_libraries(${target} PUBLIC ${ARG_LINK} PRIVATE ${ARG_LINK_PRIVATE} $<BUILD_INTERFACE:dlo::strict>)
+    target_include_directories(${target} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  else()
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE ${ARG_LINK})
+    target_include_directories(${target} INTERFACE
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  endif()
+  add_library(dlo::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+endfunction()
+
+# dlo_test(unit_core FOLDER unit/core LINK dlo::core)
+# One program per folder of tests; every *_test.cc and helper .cc directly in it.
+function(dlo_test name)
+  cmake_parse_arguments(ARG "" "FOLDER;TIMEOUT" "LINK;LABELS;SOURCES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*.cc)
+  list(APPEND sources ${ARG_SOURCES})
+  if(NOT sources)
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${sources})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest GTest::gtest_main dlo::strict)
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()

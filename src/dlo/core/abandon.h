@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "dlo/core/counters.h"
+#include "dlo/core/message.h"
+#include "dlo/core/profile.h"
+#include "dlo/core/time.h"
+
+namespace dlo {
+
+/// Options of one abandon (S3-22..26). All default to false and empty.
+struct AbandonOptions {
+  bool increment_count = false;  // false: the item was never processed
+  bool force_poison = false;     // regardless of the count
+  std::optional<std::string> error_message;
+  std::optional<std::uint32_t> max_abandon_count;  // absent: the profile's limit
+  Millis delay{0};
+  bool operator==(const AbandonOptions&) const = default;
+};
+
+struct Released {
+  bool operator==(const Released&) const = default;
+};
+struct Poisoned {
+  std::uint32_t abandon_count = 0;
+  bool operator==(const Poisoned&) const = default;
+};
+using AbandonResult = std::variant<Released, Poisoned>;
+
+struct AbandonDecision {
+  AbandonResult result;
+  Counters counters;    // after the abandon
+  std::uint32_t limit;  // the limit that applied
+};
+
+/// S3-20: count if asked to, then compare. `force_poison` without increment answers the current
+/// count. Pure and total.
+[[nodiscard]] AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
+                                             const AbandonOptions& options) noexcept;
+
+enum class ErrorClass : std::uint8_t { infrastructure, configuration, application, poison };
+[[nodiscard]] std::string_view name_of(ErrorClass value) noexcept;
+
+/// The error a poisoned item leaves behind (S3-10..13). Never retryable.
+struct Poison {
+  std::uint32_t abandon_count = 0;
+  std::uint32_t max_abandons = 0;
+  std::optional<std::string> last_error;
+  std::optional<Activity> activity;  // empty: message_type is Orchestration
+  bool operator==(const Poison&) const = default;
+};
+inline constexpr ErrorClass category_of(const Poison& /*unused*/) noexcept {
+  return ErrorClass::poison;
+}
+[[nodiscard]] constexpr bool is_retryable(ErrorClass value) noexcept {
+  return value == ErrorClass::infrastructure;
+}
+/// "poison: orchestration exceeded 5 abandons (max 5): last error"
+[[nodiscard]] std::string describe(const Poison& poison);
+
+}  // namespace dlo

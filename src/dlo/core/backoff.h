@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dlo/core/result.h"
+#include "dlo/core/time.h"
+
+namespace dlo {
+
+enum class PolicyKind : std::uint8_t { never, immediate, fixed, linear, exponential, list, custom };
+
+enum class Jitter : std::uint8_t {
+  none,
+  full,          // uniform in [0, delay]
+  equal,         // half the delay plus uniform in [0, half]
+  decorrelated,  // uniform in [base, 3 x previous delay], capped
+};
+
+/// When the next try comes. Data: printed, parsed, compared.
+struct RetryPolicy {
+  PolicyKind kind = PolicyKind::immediate;
+  Millis base{0};
+  double factor = 2.0;              // exponential
+  std::int32_t first_exponent = 0;  // exponential: delay = base x factor^(n - 1 + first_exponent)
+  std::optional<Millis> cap;
+  Jitter jitter = Jitter::none;
+  std::vector<Millis> delays;  // list: the last one repeats
+  std::string custom;          // custom: a name registered by the program
+  bool operator==(const RetryPolicy&) const = default;
+};
+
+/// Named schedules a program adds. Given in as an argument: core keeps no registry.
+using CustomBackoff = std::function<Millis(std::uint64_t retry_number)>;
+using CustomBackoffs = std::map<std::string, CustomBackoff, std::less<>>;
+
+/// The wait before retry number `retry_number` (1 = the first retry).
+/// linear = base x retry_number. `random` is any 64 random bits; `previous` the delay before.
+/// Total: never negative, never overflows, monotone in the number when there is no jitter, at
+/// most ten years even at retry 10^9. Empty: this policy never retries.
+[[nodiscard]] std::optional<Millis> delay_before(const RetryPolicy& policy,
+                                                 std::uint64_t retry_number, Millis previous,
+                                                 std::uint64_t random,
+                                                 const CustomBackoffs& custom = {});
+
+[[nodiscard]] std::string_view name_of(PolicyKind kind) noexcept;
+[[nodiscard]] std::string_view name_of(Jitter jitter) noexcept;
+
+/// One line: `exponential base=1s factor=2 cap=5m jitter=full`. parse(print(p)) == p.
+[[nodiscard]] std::string print(const RetryPolicy& policy);
+/// Refuses unknown names with the valid ones and the nearest spelling.
+[[nodiscard]] Result<RetryPolicy> parse_policy(std::string_view text);
+
+}  // namespace dlo

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "dlo/core/failure.h"
+
+namespace dlo {
+
+/// Replaces secrets in error text by `***`: passwords and keys in connection strings and query
+/// strings, bearer and basic credentials, user info in URLs, JSON members with telling names,
+/// JWTs, PEM private keys, cloud access keys. Everything else is kept byte for byte. Idempotent.
+[[nodiscard]] std::string redact(std::string_view text);
+
+/// Text, causes and stack of a failure. Applied before anything is stored, indexed or
+/// fingerprinted (R26).
+void redact(Failure& failure);
+
+}  // namespace dlo

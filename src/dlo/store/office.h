@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dlo/core/result.h"
+#include "dlo/store/change.h"
+#include "dlo/store/query.h"
+
+namespace dlo {
+
+class Ledger;
+class PoisonBook;
+
+/// What only some backends can do: null where a backend cannot.
+struct OfficeExtras {
+  Ledger* ledger = nullptr;
+  PoisonBook* poison = nullptr;
+};
+
+/// The durable home of dead letters and of messages that wait.
+/// tests/conformance/office_suite.cc is this comment, executable.
+/// Threads  Any method from any thread, without outside locking.
+/// Time     An office owns no clock: `now` is always the caller's.
+/// Atomic   A list of changes happens wholly or not at all, also across a crash.
+/// Durable  What `apply` and `claim` answered survives the death of process and machine.
+/// Errors   Returned, never thrown. Any method may return unavailable, timed_out, full or corrupt.
+/// Bounded  Memory does not grow with the number of records.
+class Office {
+ public:
+  virtual ~Office() = default;
+
+  /// Carries out all of `changes` in order, or none. The answer has one entry per change.
+  /// Counters, groups and the error index move in the same transaction. Concurrent callers share
+  /// one sync. On failure the error names the change by its place in the list.
+  virtual Result<std::vector<Applied>> apply(std::span<const Change> changes) = 0;
+
+  /// The whole record with attempts and versions; not_found if there is none.
+  virtual Result<RecordDetail> get(const RecordId& id) = 0;
+
+  /// Records in keyset order (died_at, number). Never counts, never skips rows of the page order.
+  virtual Result<Page> list(const Query& query) = 0;
+
+  /// Numbers kept as they change: the cost does not depend on how many records there are.
+  virtual Result<Aggregate> aggregate(const AggregateRequest& request) = 0;
+
+  /// Leases up to `limit` records whose `next_retry_at` is not after `now`, longest due first,
+  /// until `now + lease_for`. `waiting` stays waiting, `pending` becomes `retrying`. An expired
+  /// lease makes its record due again; no record is in two live leases. `source` empty: any.
+  virtual Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
+                                           const std::string& source) = 0;
+
+  /// Extends live leases; answers for each whether it was still live at `now`.
+  virtual Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                          Millis lease_for) = 0;
+
+  /// What changed after change number `after`, oldest first, at most `limit`.
+  virtual Result<std::vector<ChangeNote>> changes_since(std::uint64_t after, std::size_t limit) = 0;
+
+  virtual OfficeExtras extras() noexcept = 0;
+};
+
+struct Document {
+  std::string key;
+  std::string body;
+  std::uint64_t version = 0;
+};
+
+struct AuditEntry {
+  std::uint64_t number = 0;
+  AddAudit act;
+  std::string previous;  // hex of the hash before
+  std::string hash;
+};
+
+/// Documents and the audit trail.
+class Ledger {
+ public:
+  virtual ~Ledger() = default;
+  virtual Result<std::optional<Document>> document(const std::string& kind,
+                                                   const std::string& key) = 0;
+  /// Keys in order, strictly after `after`.
+  virtual Result<std::vector<Document>> documents(const std::string& kind, const std::string& after,
+                                                  std::size_t limit) = 0;
+  virtual Result<std::vector<AuditEntry>> audit(std::uint64_t after, std::size_t limit) = 0;
+};
+
+/// The hash an entry must carry, given the one before it: every backend chains alike.
+[[nodiscard]] std::string audit_hash(const std::string& previous, std::uint64_t number,
+                                     const AddAudit& act);
+
+}  // namespace dlo

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dlo/core/dead_letter.h"
+#include "dlo/core/result.h"
+
+namespace dlo {
+
+enum class PoisonKind : std::uint8_t { orchestration, activity };
+
+/// S3-37, S3-38. `activity` is filled for activities only.
+struct PoisonItem {
+  std::int64_t poison_id = 0;  // DeadLetter::number
+  RecordId record;
+  std::string instance_id;
+  std::uint64_t execution_id = 0;
+  std::optional<Activity> activity;
+  std::uint32_t abandon_count = 0;
+  std::optional<std::string> last_error;
+  TimePoint poisoned_at{};
+};
+
+struct PoisonDetail {
+  PoisonItem item;
+  MessagePtr work_item;  // its payload is the input
+  TimePoint original_created_at{};
+};
+
+/// Poisoned items of a durable runtime, by kind. A view of the office's open records that have an
+/// owner; taking one out goes through Office::apply like everything else.
+class PoisonBook {
+ public:
+  virtual ~PoisonBook() = default;
+  virtual Result<std::vector<PoisonItem>> list(PoisonKind kind,
+                                               const std::optional<std::string>& instance) = 0;
+  virtual Result<std::optional<PoisonDetail>> get(PoisonKind kind, std::int64_t poison_id) = 0;
+  virtual Result<std::uint64_t> count(PoisonKind kind) = 0;
+};
+
+}  // namespace dlo

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dlo/core/dead_letter.h"
+#include "dlo/store/change.h"
+
+namespace dlo {
+
+/// A place between two rows of a listing: later rows come strictly after it. Opaque to people.
+struct Cursor {
+  TimePoint died_at{};
+  std::int64_t number = 0;
+  auto operator<=>(const Cursor&) const = default;
+};
+[[nodiscard]] std::string to_string(const Cursor& cursor);
+[[nodiscard]] std::optional<Cursor> parse_cursor(std::string_view text) noexcept;
+
+enum class Order : std::uint8_t { newest_first, oldest_first };
+
+/// Which records. Empty fields do not filter; filled ones must all hold.
+struct Query {
+  std::vector<Status> statuses;  // empty: every dead letter, live messages excluded
+  std::optional<std::string> source;
+  std::optional<std::string> category;
+  std::optional<Id128> group;
+  std::optional<std::string> event_type;
+  std::optional<std::string> key;
+  std::optional<std::string> message_id;
+  std::optional<std::string> error_type;
+  std::optional<std::string> reason;
+  std::optional<std::string> instance;  // owner's instance
+  std::optional<bool> source_unsettled;
+  std::optional<TimePoint> from;   // died_at >= from
+  std::optional<TimePoint> until;  // died_at < until
+  std::string error_words;         // all of them, in the error text
+  std::string payload_words;       // all of them, in the indexed part of the payload
+  std::optional<std::uint32_t> attempts_over;
+  std::optional<std::uint64_t> changed_up_to;  // change <= this (a frozen set, R23)
+
+  Order order = Order::newest_first;
+  std::size_t limit = 50;
+  std::optional<Cursor> after;
+  Millis time_box{250};  // a query that takes longer answers what it found, marked partial
+};
+
+/// A record without its body: what a list shows.
+struct RecordHead {
+  RecordId id;
+  std::uint32_t occurrence = 1;
+  std::int64_t number = 0;
+  std::uint64_t version = 0;
+  std::uint64_t change = 0;
+  Status status = Status::pending;
+  std::string source;
+  std::string event_type;
+  std::string key;
+  std::string message_id;
+  std::string reason;
+  std::string category;
+  std::string error_type;
+  std::string error_text;
+  Id128 group;
+  Counters counters;
+  std::uint32_t limit = 0;
+  TimePoint died_at{};
+  std::optional<TimePoint> next_retry_at;
+  std::uint64_t payload_size = 0;
+};
+
+struct Page {
+  std::vector<RecordHead> rows;
+  std::optional<Cursor> next;  // present: there may be more
+  bool partial = false;        // the time box ended; `next` goes on from where it stopped
+};
+
+/// One edit, or (number 0) the message as it died.
+struct Version {
+  std::uint32_t number = 0;
+  Headers headers;
+  std::optional<std::string> payload;
+  TimePoint at{};
+  std::string by;
+  std::string why;
+};
+
+struct RecordDetail {
+  DeadLetter record;
+  std::vector<Attempt> attempts;  // newest first
+  std::vector<Version> versions;  // oldest first; version 0 included only if there are edits
+};
+
+/// How many records of one source, status and category there are.
+struct Tally {
+  std::string source;
+  Status status = Status::pending;
+  std::string category;
+  std::uint64_t count = 0;
+};
+
+struct GroupSummary {
+  Id128 fingerprint;
+  std::string title;
+  GroupStatus status = GroupStatus::open;
+  std::string owner;
+  std::string ticket;
+  std::string notes;
+  std::uint64_t open = 0;   // records of the group that are open
+  std::uint64_t total = 0;  // deaths ever, occurrences included
+  TimePoint first_seen{};
+  TimePoint last_seen{};
+  RecordId sample;  // the newest death
+  std::string category;
+  std::string source;
+};
+
+enum class GroupOrder : std::uint8_t { last_seen, open_count };
+
+struct AggregateRequest {
+  bool tallies = true;
+  std::size_t groups = 0;  // how many groups, 0 for none
+  GroupOrder group_order = GroupOrder::last_seen;
+  std::optional<Id128> only_group;
+};
+
+struct Aggregate {
+  std::vector<Tally> tallies;  // zero counts left out; sorted by source, status, category
+  std::vector<GroupSummary> groups;
+  std::uint64_t last_change = 0;
+  std::uint64_t unindexed_payloads = 0;  // lag of the payload text index
+};
+
+/// A leased record: run it, then apply a Transition with its lease.
+struct Claim {
+  LeaseToken lease;
+  TimePoint until{};
+  DeadLetter record;  // status as it was before the claim (`was`), lease and version as after it
+  Status was = Status::waiting;
+};
+
+struct ChangeNote {
+  std::uint64_t change = 0;
+  RecordId id;
+  Status status = Status::pending;
+};
+
+}  // namespace dlo
