@@ -36,13 +36,16 @@ struct RetryPolicy {
 };
 
 /// Named schedules a program adds. Given in as an argument: core keeps no registry.
+/// What one answers is cut to [0, cap]; one that throws counts as `base`.
 using CustomBackoff = std::function<Millis(std::uint64_t retry_number)>;
 using CustomBackoffs = std::map<std::string, CustomBackoff, std::less<>>;
 
-/// The wait before retry number `retry_number` (1 = the first retry).
-/// linear = base x retry_number. `random` is any 64 random bits; `previous` the delay before.
-/// Total: never negative, never overflows, monotone in the number when there is no jitter, at
-/// most ten years even at retry 10^9. Empty: this policy never retries.
+/// The wait before retry number `retry_number` (1 = the first retry; 0 is read as 1).
+/// linear = base x retry_number. The cap comes before the jitter, and again after it.
+/// `random` is any 64 random bits; `previous` the delay before (decorrelated jitter grows from it).
+/// Total: never negative, never overflows, at most ten years even at retry 10^9; without jitter
+/// fixed, linear and exponential are monotone in the number. Empty: this policy never retries
+/// (`never`, an empty list, a custom name that `custom` lacks).
 [[nodiscard]] std::optional<Millis> delay_before(const RetryPolicy& policy,
                                                  std::uint64_t retry_number, Millis previous,
                                                  std::uint64_t random,
@@ -51,7 +54,12 @@ using CustomBackoffs = std::map<std::string, CustomBackoff, std::less<>>;
 [[nodiscard]] std::string_view name_of(PolicyKind kind) noexcept;
 [[nodiscard]] std::string_view name_of(Jitter jitter) noexcept;
 
-/// One line: `exponential base=1s factor=2 cap=5m jitter=full`. parse(print(p)) == p.
+/// Refuses what contradicts itself: a setting its kind does not use, a factor below 1, an empty
+/// list, a negative or endless time. Says which setting and what would be right.
+[[nodiscard]] Result<void> check(const RetryPolicy& policy);
+
+/// One line: `exponential base=1s factor=2 cap=5m jitter=full`. parse_policy(print(p)) == p for
+/// every p that `check` accepts.
 [[nodiscard]] std::string print(const RetryPolicy& policy);
 /// Refuses unknown names with the valid ones and the nearest spelling.
 [[nodiscard]] Result<RetryPolicy> parse_policy(std::string_view text);

@@ -1,0 +1,231 @@
+// The text form of a retry policy, and what makes one valid.
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <system_error>
+
+#include "dlo/core/backoff.h"
+#include "dlo/core/duration.h"
+#include "dlo/core/spelling.h"
+
+namespace dlo {
+namespace {
+
+constexpr std::array<std::string_view, 7> kind_names = {
+    "never", "immediate", "fixed", "linear", "exponential", "list", "custom"};
+constexpr std::array<std::string_view, 4> jitter_names = {"none", "full", "equal", "decorrelated"};
+constexpr std::array<std::string_view, 7> setting_names = {
+    "base", "factor", "first_exponent", "cap", "jitter", "delays", "name"};
+constexpr double largest_factor = 1'000;
+constexpr std::int32_t widest_exponent = 64;
+constexpr std::size_t most_delays = 1'000;
+
+Error refuse(std::string detail) {
+  return {Code::invalid_argument, "core.policy", std::move(detail)};
+}
+
+bool is_name(std::string_view text) noexcept {
+  if (text.empty() || text.size() > 64) return false;
+  for (const char c : text) {
+    const char lower = ascii_lower(c);
+    const bool plain = (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+                       c == '-' || c == '.';
+    if (!plain) return false;
+  }
+  return true;
+}
+
+bool is_duration(Millis value) noexcept {
+  return value >= Millis{0} && value <= longest_duration;
+}
+
+template <std::size_t N>
+std::optional<std::size_t> index_of(const std::array<std::string_view, N>& names,
+                                    std::string_view name) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return i;
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+bool read_number(std::string_view text, T& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+std::string print_number(double value) {
+  std::array<char, 32> buffer{};
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return error == std::errc{} ? std::string(buffer.data(), end) : std::string("2");
+}
+
+Result<void> read_delays(std::string_view text, std::vector<Millis>& delays) {
+  while (true) {
+    const std::size_t comma = text.find(',');
+    auto delay = parse_duration(text.substr(0, comma));
+    if (!delay) return delay.error();
+    delays.push_back(*delay);
+    if (comma == std::string_view::npos) return {};
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Result<void> read_duration(std::string_view text, Millis& out) {
+  auto value = parse_duration(text);
+  if (!value) return value.error();
+  out = *value;
+  return {};
+}
+
+Result<void> read_setting(std::string_view key, std::string_view value, RetryPolicy& policy) {
+  if (key == "base") return read_duration(value, policy.base);
+  if (key == "cap") return read_duration(value, policy.cap.emplace());
+  if (key == "delays") return read_delays(value, policy.delays);
+  if (key == "name") {
+    policy.custom = value;
+    return {};
+  }
+  if (key == "factor") {
+    if (read_number(value, policy.factor)) return {};
+    return refuse("factor " + quoted(value) + " is not a number; write for example factor=2.");
+  }
+  if (key == "first_exponent") {
+    if (read_number(value, policy.first_exponent)) return {};
+    return refuse("first_exponent " + quoted(value) + " is not a whole number; 0 is usual.");
+  }
+  if (key == "jitter") {
+    const auto index = index_of(jitter_names, value);
+    if (!index) return refuse(unknown_name("jitter", value, jitter_names));
+    policy.jitter = static_cast<Jitter>(*index);
+    return {};
+  }
+  return refuse(unknown_name("setting of a retry policy", key, setting_names));
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const std::size_t begin = text.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) return words;
+    text.remove_prefix(begin);
+    const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
+/// What a kind may be given. `jitter` needs a wait to vary, `decorrelated` a base to start from.
+Result<void> check_use(const RetryPolicy& policy) {
+  const RetryPolicy unset;
+  const PolicyKind kind = policy.kind;
+  const std::string name{name_of(kind)};
+  const bool timed = kind != PolicyKind::never && kind != PolicyKind::immediate;
+  const bool based =
+      kind == PolicyKind::fixed || kind == PolicyKind::linear || kind == PolicyKind::exponential;
+  const auto unused = [&](std::string_view setting) {
+    return refuse("a policy of kind " + name + " does not use " + std::string(setting) +
+                  ": remove it, or choose a kind that does.");
+  };
+  if (policy.base != unset.base && !based && kind != PolicyKind::custom) return unused("base");
+  if (policy.cap && !timed) return unused("cap");
+  if (policy.jitter != Jitter::none && !timed) return unused("jitter");
+  if (policy.jitter == Jitter::decorrelated && !based) return unused("jitter=decorrelated");
+  if (kind != PolicyKind::exponential) {
+    if (policy.factor != unset.factor) return unused("factor");
+    if (policy.first_exponent != unset.first_exponent) return unused("first_exponent");
+  }
+  if (kind != PolicyKind::list && !policy.delays.empty()) return unused("delays");
+  if (kind != PolicyKind::custom && !policy.custom.empty()) return unused("name");
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(PolicyKind kind) noexcept {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < kind_names.size() ? kind_names[index] : "unknown";
+}
+
+std::string_view name_of(Jitter jitter) noexcept {
+  const auto index = static_cast<std::size_t>(jitter);
+  return index < jitter_names.size() ? jitter_names[index] : "unknown";
+}
+
+Result<void> check(const RetryPolicy& policy) {
+  if (auto used = check_use(policy); !used) return used;
+  if (!is_duration(policy.base)) return refuse("base must be between 0s and 3650d.");
+  if (policy.cap && !is_duration(*policy.cap)) return refuse("cap must be between 0s and 3650d.");
+  if (!(policy.factor >= 1.0 && policy.factor <= largest_factor)) {
+    return refuse("factor must be between 1 and 1000, so that waits never shrink.");
+  }
+  if (policy.first_exponent < -widest_exponent || policy.first_exponent > widest_exponent) {
+    return refuse("first_exponent must be between -64 and 64.");
+  }
+  if (policy.kind == PolicyKind::list) {
+    if (policy.delays.empty() || policy.delays.size() > most_delays) {
+      return refuse("a list needs 1 to 1000 delays, for example: list delays=1s,10s,1m");
+    }
+    for (const Millis delay : policy.delays) {
+      if (!is_duration(delay)) return refuse("each of delays must be between 0s and 3650d.");
+    }
+  }
+  if (policy.kind == PolicyKind::custom && !is_name(policy.custom)) {
+    return refuse(
+        "a custom policy needs the name it was registered under (letters, digits, "
+        "'_', '-', '.'), for example: custom name=office_hours");
+  }
+  return {};
+}
+
+std::string print(const RetryPolicy& policy) {
+  const RetryPolicy unset;
+  std::string line{name_of(policy.kind)};
+  if (policy.kind == PolicyKind::custom) line += " name=" + policy.custom;
+  if (policy.base != unset.base) line += " base=" + print_duration(policy.base);
+  if (policy.kind == PolicyKind::exponential) line += " factor=" + print_number(policy.factor);
+  if (policy.first_exponent != unset.first_exponent) {
+    line += " first_exponent=" + std::to_string(policy.first_exponent);
+  }
+  if (!policy.delays.empty()) {
+    line += " delays=";
+    for (std::size_t i = 0; i < policy.delays.size(); ++i) {
+      if (i != 0) line += ',';
+      line += print_duration(policy.delays[i]);
+    }
+  }
+  if (policy.cap) line += " cap=" + print_duration(*policy.cap);
+  if (policy.jitter != Jitter::none) line += " jitter=" + std::string(name_of(policy.jitter));
+  return line;
+}
+
+Result<RetryPolicy> parse_policy(std::string_view text) {
+  const auto words = words_of(text);
+  if (words.empty()) {
+    return refuse(
+        "a retry policy is empty; write for example: exponential base=1s factor=2 cap=5m");
+  }
+  const auto kind = index_of(kind_names, words.front());
+  if (!kind) return refuse(unknown_name("retry policy", words.front(), kind_names));
+  RetryPolicy policy;
+  policy.kind = static_cast<PolicyKind>(*kind);
+  std::vector<std::string_view> seen;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    if (equals == std::string_view::npos) {
+      return refuse(quoted(words[i]) + " is not a setting; write name=value, for example base=1s.");
+    }
+    const std::string_view key = words[i].substr(0, equals);
+    for (const std::string_view earlier : seen) {
+      if (earlier == key) return refuse("setting " + quoted(key) + " is given twice.");
+    }
+    seen.push_back(key);
+    if (auto read = read_setting(key, words[i].substr(equals + 1), policy); !read) {
+      return read.error();
+    }
+  }
+  if (auto valid = check(policy); !valid) return valid.error();
+  return policy;
+}
+
+}  // namespace dlo
