@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,7 +25,9 @@ struct Delivery {
   TimePoint leased_until{};
   bool may_be_repeat = false;  // look it up in the office before running it (R2)
   bool interrupted = false;    // it was running when its process died or its lease ran out (R7)
-  std::optional<Failure> undecodable;
+  bool expired = false;        // too old to run: dead-letter it (its expires_at has passed)
+  std::uint32_t interruptions = 0;  // how often in a row, since an ending was last settled (R7)
+  std::shared_ptr<const Failure> undecodable;  // why the body cannot be read; null: it can
   std::optional<TimePoint> first_attempt_at;
   Millis previous_delay{0};  // the wait before this delivery
   std::string last_error;
@@ -38,12 +41,12 @@ struct Failed {  // the attempt failed; come back at `again_at`
   std::string error;
   Millis delay{0};
 };
-struct Abandoned {  // S3-18..20
-  bool increment_count = false;
+struct Abandoned {               // S3-18..20
+  bool increment_count = false;  // false: never processed, so the claim is given back (R3-3)
   TimePoint again_at{};
-  std::string error;
+  std::string error;  // empty: the error it had is kept
 };
-struct ReleasedUnrun {};  // never started: the claim is given back, nothing else changes
+struct ReleasedUnrun {};  // never ran: the claim and, if marked, the start are given back
 struct DeadLettered {     // its record is durable in the office; gone from here
   bool hold_key = false;  // keep followers of its key back until free_key
 };
@@ -62,8 +65,8 @@ struct SettleAnswer {
 
 struct ReceiveRequest {
   std::size_t limit = 1;
-  Millis lease_for{30'000};
-  Millis wait{0};  // long poll: return early as soon as something is there
+  Millis lease_for{30'000};  // at least 1 ms
+  Millis wait{0};            // long poll: return early as soon as something is there
 };
 
 struct Publication {
@@ -75,53 +78,77 @@ struct Publication {
 
 struct PublishAnswer {
   bool duplicate = false;
-  std::optional<Position> position;  // where it stands, if places are stable
+  std::optional<Position> position;  // where it (or what it repeats) stands, if places are stable
 };
 
+/// Books: published = completed + dead_lettered + expired + purged + ready + delayed + leased +
+/// held.
 struct SourceStats {
   std::uint64_t ready = 0;
   std::uint64_t delayed = 0;
   std::uint64_t leased = 0;
-  std::uint64_t held = 0;  // behind the head of their key
-  std::uint64_t published = 0;
+  std::uint64_t held = 0;       // behind the head of their key, or behind a held key
+  std::uint64_t published = 0;  // duplicates left out
   std::uint64_t completed = 0;
   std::uint64_t dead_lettered = 0;
-  std::uint64_t expired = 0;
-  std::optional<TimePoint> oldest;
+  std::uint64_t expired = 0;  // dropped for age, where the source is set to do so (R8)
+  std::uint64_t purged = 0;
+  std::uint64_t bytes = 0;          // of everything that is here
+  std::optional<TimePoint> oldest;  // enqueued_at of what is here longest
+  bool paused = false;
 };
 
-/// One source of messages, with leases. tests/conformance/broker_suite.cc is this comment,
+class QueueAdmin;
+
+/// One source of messages, with leases. tests/conformance/broker/broker_suite.cc is this comment,
 /// executable.
 /// Threads  Any method from any thread, without outside locking.
-/// Time     A broker owns no clock for decisions: `now` is the caller's. Only `wait` is real time.
+/// Time     A broker owns no clock for decisions: `now` is the caller's, and all callers share one
+///          clock. Only `wait` is real time: a long poll that waited t decides as of `now + t`.
+///          Deadlines are moments of that clock. If it jumps back, what was ready stays ready and
+///          nothing is freed early; what waits is freed when the clock gets there again, so at
+///          most the length of the jump later.
 /// Count    `fetch` rises with the claim, before the body is decoded; `attempt` with `start`.
 ///          A claim whose lease ends unstarted gives its count back, unless claims_count is set.
-/// Order    Messages of one key are handed out one after another; a waiting, leased or held head
-///          keeps back its own key only. Among heads: priority, then age.
+/// Order    Messages of one key are handed out one after another, in the order of publication; a
+///          waiting, leased or held head keeps back its own key only. Interrupted ones come first
+///          (R7). Then priority, and within it who has been ready longest; whoever waits long
+///          enough passes a higher priority, and whoever comes back goes to the end, so neither
+///          low ones nor those behind a failing one starve (I10).
+/// Age      A message past its `expires_at` is handed out with `expired` set, for the engine to
+///          dead-letter, or dropped and counted where the source is set to do so (R8). Delays end
+///          at `expires_at`.
 /// Blocks   Never: an undecodable item is delivered as raw bytes with `undecodable` set.
 /// Errors   Returned, never thrown. A stale or foreign token is an answer, not an error.
 class Broker {
  public:
   virtual ~Broker() = default;
 
-  /// Leases up to `limit` messages. Expired leases come back first. Empty is not an error.
+  /// Leases up to `limit` messages. Leases that ran out are free again first. Empty is not an
+  /// error.
   virtual Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) = 0;
 
   /// The start mark (R1): handed to the kernel before this returns. Answers which leases live.
+  /// A second mark of one lease counts nothing.
   virtual Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) = 0;
 
   /// Ends leases. One answer per settlement, in order; a lost lease changes nothing.
   virtual Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
                                                    TimePoint now) = 0;
 
+  /// Live leases last until `now + lease_for`. Answers which leases live.
   virtual Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
                                           Millis lease_for) = 0;
 
-  /// Durable (as this broker understands it) when it returns. All or none.
+  /// Durable (as this broker understands it) when it returns. All or none; `full` if there is no
+  /// room, never a silent drop. What is delivered carries this source's name and position.
   virtual Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
                                                      TimePoint now) = 0;
 
   virtual Result<SourceStats> stats(TimePoint now) = 0;
+
+  /// Null where a broker has nothing of the kind.
+  virtual QueueAdmin* admin() noexcept { return nullptr; }
 
   /// Wakes every waiting receive; later calls answer unavailable.
   virtual void close() noexcept = 0;
@@ -131,10 +158,14 @@ class Broker {
 class QueueAdmin {
  public:
   virtual ~QueueAdmin() = default;
+  /// Nothing is handed out until `resume`. Publishing, settling and leases go on.
   virtual Result<void> pause() = 0;
   virtual Result<void> resume() = 0;
+  /// Removes everything nobody has leased; answers how much.
   virtual Result<std::uint64_t> purge() = 0;
+  /// Up to `limit` messages nobody has leased, oldest publication first. Changes nothing.
   virtual Result<std::vector<MessagePtr>> peek(std::size_t limit) = 0;
+  /// Ends the hold that a death put on `key`; its followers go on in order.
   virtual Result<void> free_key(const std::string& key) = 0;
 };
 
