@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -11,8 +13,15 @@
 
 namespace dlo {
 
+// What can be written. Every change of a record raises its version by one and gives it the next
+// office-wide change number; a merged append changes nothing. The rules themselves are functions in
+// rules.h, so that backends agree by construction.
+
 /// Keeps a record and the attempts known so far. Idempotent by (id, occurrence): see
 /// core/identity.h `append_effect`. Group, counters and error index follow by themselves.
+/// The next occurrence takes over the record: its number stays, attempts go on, any lease ends, and
+/// if its headers or payload differ from the newest version they become a version of their own.
+/// invalid_argument: no record, no message, occurrence 0, or a status that needs a lease.
 struct Append {
   DeadLetterPtr record;
   std::vector<Attempt> attempts;
@@ -20,11 +29,20 @@ struct Append {
 
 /// Moves a record to another status, or changes its fields in place (`to` = its status).
 /// One compare-and-set: `conflict` if the version differs or the move is illegal, `lease_lost` if
-/// `lease` is given and is not the live one at `now`. Empty fields stay as they are.
+/// `lease` is given and is not the live one at `now`. Empty fields stay as they are, except that a
+/// record which becomes open again loses its old resolution.
+///
+/// Leases. With `lease` the holder settles: the lease ends, unless `lease_for` carries it on (a
+/// start mark, a note under way). Without `lease`, `lease_for` takes a new one (`Applied::lease`),
+/// which is how a replay begins; `conflict` while another is live. Without either, a change of
+/// status ends whatever lease there is, for people overrule workers, and a change in place leaves
+/// it alone. `retrying` and `replaying` cannot be entered without a lease, and only these two and
+/// `waiting` can be leased (invalid_argument).
 struct Transition {
   RecordId id;
   std::optional<std::uint64_t> expected_version;
   std::optional<LeaseToken> lease;
+  std::optional<Millis> lease_for;  // from `now`; never shortens a lease that is carried on
   Status to = Status::pending;
   TimePoint now{};
   std::optional<Counters> counters;
@@ -42,13 +60,14 @@ struct Transition {
   std::optional<TimePoint> died_at;
 };
 
-/// One more attempt of a record. Beyond `attempts_kept` the oldest but the first go.
+/// One more attempt of a record. Beyond `attempts_kept` the oldest go, but never the first.
 struct AddAttempt {
   RecordId id;
   Attempt attempt;
 };
 
-/// Edits append: version 0 is the message as it died and is never changed.
+/// Edits append: version 0 is the message as it first died and is never changed. The record keeps
+/// showing the message as it last died; who sends it again takes the newest version.
 struct AddVersion {
   RecordId id;
   std::uint64_t expected_version = 0;
@@ -61,8 +80,10 @@ struct AddVersion {
 
 enum class GroupStatus : std::uint8_t { open, acknowledged, fixing, snoozed, resolved, ignored };
 [[nodiscard]] std::string_view name_of(GroupStatus status) noexcept;
+[[nodiscard]] std::optional<GroupStatus> parse_group_status(std::string_view text) noexcept;
 
-/// Changes what people said of a group. Its numbers are derived, never set.
+/// Changes what people said of a group. Its numbers are derived, never set. not_found if no record
+/// ever died of it. Leaving `snoozed` forgets `snoozed_until`.
 struct EditGroup {
   Id128 fingerprint;
   std::optional<GroupStatus> status;
@@ -73,7 +94,10 @@ struct EditGroup {
 };
 
 /// Anything small that has a kind and a key: tokens, recipes, views, jobs, mutes, idempotency
-/// keys. An empty `body` removes it. `expected_version` 0 means "must not exist yet".
+/// keys. An empty `body` removes it (removing nothing is fine). `expected_version` 0 means "must
+/// not exist yet", any other number "must exist with this version": `conflict` otherwise. Versions
+/// are taken from the office-wide change numbers, so that one never comes back after a removal.
+/// Kind and key must not be empty (invalid_argument).
 struct PutDocument {
   std::string kind;
   std::string key;
@@ -81,12 +105,17 @@ struct PutDocument {
   std::optional<std::uint64_t> expected_version;
 };
 
-/// A job's progress: committed in the same list as the transitions it reports (R23).
+/// A job's progress: committed in the same list as the transitions it reports (R23). Read back as
+/// documents: the cursor under `job_cursor_kind` with the job as key, each outcome under
+/// `job_item_kind(job)` with the record id as key (a later outcome replaces an earlier one).
 struct JobCheckpoint {
   std::string job;
   std::string cursor;
   std::vector<std::pair<RecordId, std::string>> outcomes;
 };
+
+inline constexpr std::string_view job_cursor_kind = "job_cursor";
+[[nodiscard]] std::string job_item_kind(std::string_view job);
 
 /// One act of a person, token, job or of the office itself. Chained by hash (R25).
 struct AddAudit {
@@ -97,7 +126,8 @@ struct AddAudit {
   std::string detail;
 };
 
-/// Removes a discarded or expired record for good. `conflict` if it is in any other state.
+/// Removes a discarded or expired record with its attempts and versions for good; its group still
+/// counts the death. `conflict` if it is in any other state.
 struct Remove {
   RecordId id;
 };
@@ -111,11 +141,12 @@ enum class Effect : std::uint8_t {
   reopened,  // an append that became the next occurrence
 };
 
-/// What one change did. `version` is the record's (or document's) version afterwards.
+/// What one change did.
 struct Applied {
   Effect effect = Effect::applied;
-  std::uint64_t version = 0;
-  std::int64_t number = 0;
+  std::uint64_t version = 0;        // of the record or document afterwards; 0 if there is none
+  std::int64_t number = 0;          // of the record or audit entry
+  std::optional<LeaseToken> lease;  // the one a transition took or carried on
 };
 
 }  // namespace dlo

@@ -21,7 +21,11 @@ struct Cursor {
 
 enum class Order : std::uint8_t { newest_first, oldest_first };
 
-/// Which records. Empty fields do not filter; filled ones must all hold.
+/// Which records. Empty fields do not filter; filled ones must all hold. rules.h `matches` is this
+/// comment, executable.
+/// A word is a run of ASCII letters and digits and of non-ASCII bytes; ASCII case is ignored.
+/// Nothing in a search text is syntax: quotes, stars and `OR` are separators and words like any
+/// other. A search text without a single word is refused (invalid_argument).
 struct Query {
   std::vector<Status> statuses;  // empty: every dead letter, live messages excluded
   std::optional<std::string> source;
@@ -36,9 +40,9 @@ struct Query {
   std::optional<bool> source_unsettled;
   std::optional<TimePoint> from;   // died_at >= from
   std::optional<TimePoint> until;  // died_at < until
-  std::string error_words;         // all of them, in the error text
+  std::string error_words;         // all of them, in the error text and the texts of its causes
   std::string payload_words;       // all of them, in the indexed part of the payload
-  std::optional<std::uint32_t> attempts_over;
+  std::optional<std::uint32_t> attempts_over;  // Counters::attempt > this
   std::optional<std::uint64_t> changed_up_to;  // change <= this (a frozen set, R23)
 
   Order order = Order::newest_first;
@@ -68,7 +72,7 @@ struct RecordHead {
   std::uint32_t limit = 0;
   TimePoint died_at{};
   std::optional<TimePoint> next_retry_at;
-  std::uint64_t payload_size = 0;
+  std::uint64_t payload_size = 0;  // 0 for a null payload too
 };
 
 struct Page {
@@ -101,18 +105,22 @@ struct Tally {
   std::uint64_t count = 0;
 };
 
+/// Dead letters of one fingerprint; messages that wait are in no group (R9). A new death opens a
+/// resolved group again, and a snoozed one whose time is up. A record that gets another fingerprint
+/// takes its death along.
 struct GroupSummary {
   Id128 fingerprint;
-  std::string title;
+  std::string title;  // title, category and source are those of the newest death
   GroupStatus status = GroupStatus::open;
   std::string owner;
   std::string ticket;
   std::string notes;
+  std::optional<TimePoint> snoozed_until;
   std::uint64_t open = 0;   // records of the group that are open
   std::uint64_t total = 0;  // deaths ever, occurrences included
   TimePoint first_seen{};
   TimePoint last_seen{};
-  RecordId sample;  // the newest death
+  RecordId sample;  // the newest death by died_at; the record may have been removed since
   std::string category;
   std::string source;
 };
@@ -121,9 +129,9 @@ enum class GroupOrder : std::uint8_t { last_seen, open_count };
 
 struct AggregateRequest {
   bool tallies = true;
-  std::size_t groups = 0;  // how many groups, 0 for none
-  GroupOrder group_order = GroupOrder::last_seen;
-  std::optional<Id128> only_group;
+  std::size_t groups = 0;                          // how many groups, 0 for none
+  GroupOrder group_order = GroupOrder::last_seen;  // largest first; then last_seen, fingerprint
+  std::optional<Id128> only_group;                 // this one, whatever `groups` says
 };
 
 struct Aggregate {
@@ -137,7 +145,7 @@ struct Aggregate {
 struct Claim {
   LeaseToken lease;
   TimePoint until{};
-  DeadLetter record;  // status as it was before the claim (`was`), lease and version as after it
+  DeadLetter record;  // status as it was before the claim (`was`); version and counters as after it
   Status was = Status::waiting;
 };
 

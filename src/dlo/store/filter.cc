@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include "dlo/store/rules.h"
+
+namespace dlo {
+namespace {
+
+bool is_word_byte(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+template <typename Visit>
+void for_each_word(std::string_view text, const Visit& visit) {
+  std::string word;
+  for (const char c : text) {
+    if (is_word_byte(c)) {
+      word.push_back(lower(c));
+    } else if (!word.empty()) {
+      visit(word);
+      word.clear();
+    }
+  }
+  if (!word.empty()) visit(word);
+}
+
+template <typename T>
+bool wanted(const std::optional<T>& filter, const T& value) {
+  return !filter || *filter == value;
+}
+
+}  // namespace
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for_each_word(text, [&](const std::string& word) { words.push_back(word); });
+  return words;
+}
+
+bool has_words(std::string_view text, const std::vector<std::string>& words) {
+  std::unordered_set<std::string_view> missing(words.begin(), words.end());
+  if (missing.empty()) return true;
+  for_each_word(text, [&](const std::string& word) { missing.erase(word); });
+  return missing.empty();
+}
+
+std::string searched_error(const Failure& failure) {
+  std::string text = failure.text.substr(0, searched_text_limit);
+  for (const Cause& cause : failure.causes) {
+    if (text.size() >= searched_text_limit) break;
+    text += '\n';
+    text += cause.text;
+  }
+  text.resize(std::min(text.size(), searched_text_limit));
+  return text;
+}
+
+std::string_view searched_payload(const Message& message) noexcept {
+  if (!message.payload) return {};
+  return std::string_view(*message.payload).substr(0, searched_text_limit);
+}
+
+RecordHead head_of(const DeadLetter& record) {
+  const Message& message = *record.message;
+  RecordHead head;
+  head.id = record.id;
+  head.occurrence = record.occurrence;
+  head.number = record.number;
+  head.version = record.version;
+  head.change = record.change;
+  head.status = record.status;
+  head.source = message.source;
+  head.event_type = message.event_type;
+  head.key = message.key;
+  head.message_id = message.id;
+  head.reason = record.reason;
+  head.category = record.category;
+  head.error_type = record.failure.type;
+  head.error_text = record.failure.text;
+  head.group = record.fingerprint.hash;
+  head.counters = record.counters;
+  head.limit = record.limit;
+  head.died_at = record.died_at;
+  head.next_retry_at = record.next_retry_at;
+  head.payload_size = message.payload ? message.payload->size() : 0;
+  return head;
+}
+
+Cursor cursor_of(const DeadLetter& record) noexcept {
+  return {record.died_at, record.number};
+}
+
+Filter::Filter(const Query& query)
+    : query_(query),
+      error_words_(words_of(query.error_words)),
+      payload_words_(words_of(query.payload_words)) {}
+
+bool Filter::matches_message(const Message& message) const {
+  const bool instance_fits =
+      !query_.instance || (message.owner && message.owner->instance == *query_.instance);
+  return instance_fits && wanted(query_.source, message.source) &&
+         wanted(query_.event_type, message.event_type) && wanted(query_.key, message.key) &&
+         wanted(query_.message_id, message.id);
+}
+
+bool Filter::matches(const DeadLetter& record) const {
+  const Query& q = query_;
+  const bool status_fits = q.statuses.empty() ? !is_live(record.status)
+                                              : std::find(q.statuses.begin(), q.statuses.end(),
+                                                          record.status) != q.statuses.end();
+  if (!status_fits || !matches_message(*record.message)) return false;
+  if (!wanted(q.category, record.category) || !wanted(q.group, record.fingerprint.hash) ||
+      !wanted(q.error_type, record.failure.type) || !wanted(q.reason, record.reason) ||
+      !wanted(q.source_unsettled, record.source_unsettled)) {
+    return false;
+  }
+  if (q.from && record.died_at < *q.from) return false;
+  if (q.until && record.died_at >= *q.until) return false;
+  if (q.attempts_over && record.counters.attempt <= *q.attempts_over) return false;
+  if (q.changed_up_to && record.change > *q.changed_up_to) return false;
+  if (!error_words_.empty() && !has_words(searched_error(record.failure), error_words_)) {
+    return false;
+  }
+  return payload_words_.empty() || has_words(searched_payload(*record.message), payload_words_);
+}
+
+bool matches(const Query& query, const DeadLetter& record) {
+  return Filter(query).matches(record);
+}
+
+}  // namespace dlo

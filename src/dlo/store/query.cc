@@ -1,0 +1,33 @@
+#include "dlo/store/query.h"
+
+#include <charconv>
+
+namespace dlo {
+namespace {
+
+/// Digits with an optional minus, the whole of `text`.
+std::optional<std::int64_t> parse_whole(std::string_view text) noexcept {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stopped != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string to_string(const Cursor& cursor) {
+  return std::to_string(cursor.died_at.time_since_epoch().count()) + "." +
+         std::to_string(cursor.number);
+}
+
+std::optional<Cursor> parse_cursor(std::string_view text) noexcept {
+  const std::size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const auto died_at = parse_whole(text.substr(0, dot));
+  const auto number = parse_whole(text.substr(dot + 1));
+  if (!died_at || !number) return std::nullopt;
+  return Cursor{TimePoint{Millis{*died_at}}, *number};
+}
+
+}  // namespace dlo

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dlo/core/dead_letter.h"
+#include "dlo/core/result.h"
+#include "dlo/store/change.h"
+#include "dlo/store/query.h"
+
+namespace dlo {
+
+// What every office must do alike, as pure functions: a backend reads, asks here, writes.
+
+struct Lease {
+  LeaseToken token;
+  TimePoint until{};
+  bool operator==(const Lease&) const = default;
+};
+[[nodiscard]] inline bool is_live(const Lease& lease, TimePoint now) noexcept {
+  return now < lease.until;
+}
+[[nodiscard]] bool is_live(const std::optional<Lease>& lease, TimePoint now) noexcept;
+/// `now + lease_for`, held at the end of time instead of overflowing.
+[[nodiscard]] TimePoint lease_end(TimePoint now, Millis lease_for) noexcept;
+/// What a renewal does: never shortens.
+[[nodiscard]] Lease renewed(const Lease& lease, TimePoint now, Millis lease_for) noexcept;
+
+/// A record and who holds it.
+struct Standing {
+  DeadLetter record;
+  std::optional<Lease> lease;
+};
+
+/// What can be refused without looking at what is stored (invalid_argument).
+[[nodiscard]] Result<void> check(const Change& change);
+[[nodiscard]] Result<void> check(const Query& query);
+[[nodiscard]] Result<void> check_lease_for(Millis lease_for);
+
+/// Adds to `error` which change of the list it was about.
+[[nodiscard]] Error at_place(Error error, std::size_t index, std::size_t size,
+                             const Change& change);
+
+/// A transition carried out: the compare-and-set, the lease rule and the fields of change.h, with
+/// version and change number moved. `fresh` becomes the token of a lease that is taken. Of the
+/// message nothing is looked at.
+[[nodiscard]] Result<Standing> apply_transition(const DeadLetter& record,
+                                                const std::optional<Lease>& lease,
+                                                const Transition& transition,
+                                                const LeaseToken& fresh, std::uint64_t change);
+
+/// A first append as it is stored.
+[[nodiscard]] DeadLetter inserted(const DeadLetter& incoming, std::int64_t number,
+                                  std::uint64_t change);
+/// An append that became the next occurrence, as it is stored.
+[[nodiscard]] DeadLetter reopened(const DeadLetter& existing, const DeadLetter& incoming,
+                                  std::uint64_t change);
+/// The versions after the message of a reopened record replaced `before`: as they were, or longer.
+[[nodiscard]] std::vector<Version> versions_after_reopening(std::vector<Version> versions,
+                                                            const DeadLetter& before,
+                                                            const DeadLetter& after);
+/// The versions after an edit. The first edit puts version 0 in front.
+[[nodiscard]] std::vector<Version> versions_after_edit(std::vector<Version> versions,
+                                                       const DeadLetter& record,
+                                                       const AddVersion& edit);
+
+/// Whether `claim` may hand it out at `now`, ended leases having been taken back.
+[[nodiscard]] bool is_due(const DeadLetter& record, const std::optional<Lease>& lease,
+                          TimePoint now) noexcept;
+/// Whether a record in this status can be handed out once its time has come.
+[[nodiscard]] bool is_claimable(Status status) noexcept;
+/// A due record under a new lease.
+[[nodiscard]] Standing claimed(const DeadLetter& record, const Lease& lease, std::uint64_t change);
+/// Whether taking back an ended lease changes the record, and how (`retrying` becomes `pending`).
+[[nodiscard]] bool is_changed_by_taking_back(Status status) noexcept;
+[[nodiscard]] DeadLetter taken_back(const DeadLetter& record, std::uint64_t change);
+
+/// Adds an attempt to a list that is oldest first; drops what is beyond `attempts_kept`.
+void keep_attempt(std::vector<Attempt>& oldest_first, Attempt attempt);
+
+struct TallyKey {
+  std::string source;
+  Status status = Status::pending;
+  std::string category;
+  auto operator<=>(const TallyKey&) const = default;
+};
+/// What a change means for one group.
+struct GroupMove {
+  Id128 fingerprint;
+  std::int64_t open = 0;
+  std::int64_t total = 0;
+  bool arrival = false;  // a death came in: seen, sample and status follow
+};
+/// How tallies and groups move when a record goes from `before` to `after` (null: not there).
+/// Of the message only the source is looked at.
+struct Movement {
+  std::optional<TallyKey> leaves;
+  std::optional<TallyKey> enters;
+  std::vector<GroupMove> groups;  // at most two
+};
+[[nodiscard]] Movement movement(const DeadLetter* before, const DeadLetter* after);
+/// A group before its first death.
+[[nodiscard]] GroupSummary new_group(const GroupMove& move, const DeadLetter& arrival);
+/// `record` is what arrived; looked at only if the move is an arrival.
+void move_group(GroupSummary& group, const GroupMove& move, const DeadLetter& record);
+void edit_group(GroupSummary& group, const EditGroup& edit);
+
+[[nodiscard]] RecordHead head_of(const DeadLetter& record);
+[[nodiscard]] Cursor cursor_of(const DeadLetter& record) noexcept;
+
+/// The words of a text in lower case, in order, repeats kept.
+[[nodiscard]] std::vector<std::string> words_of(std::string_view text);
+/// Whether every word is among those of `text`. `words` as `words_of` gave them.
+[[nodiscard]] bool has_words(std::string_view text, const std::vector<std::string>& words);
+/// Text beyond this is not searched.
+inline constexpr std::size_t searched_text_limit = 64 * 1024;
+/// What `Query::error_words` looks at: the error text and the texts of its causes.
+[[nodiscard]] std::string searched_error(const Failure& failure);
+/// What `Query::payload_words` looks at.
+[[nodiscard]] std::string_view searched_payload(const Message& message) noexcept;
+
+/// The filter part of a query, made ready. Order, limit, cursor and time box are not its concern.
+class Filter {
+ public:
+  explicit Filter(const Query& query);
+  [[nodiscard]] bool matches(const DeadLetter& record) const;
+
+ private:
+  [[nodiscard]] bool matches_message(const Message& message) const;
+  const Query& query_;
+  std::vector<std::string> error_words_;
+  std::vector<std::string> payload_words_;
+};
+[[nodiscard]] bool matches(const Query& query, const DeadLetter& record);
+
+}  // namespace dlo
