@@ -38,8 +38,14 @@ struct AbandonDecision {
   std::uint32_t limit;  // the limit that applied
 };
 
-/// S3-20: count if asked to, then compare. `force_poison` without increment answers the current
-/// count. Pure and total.
+/// S3-20: count if asked to, then compare, then release or poison. Pure and total.
+/// - Without `increment_count` the item was never processed, so the claim goes back (S3-30, I8): a
+///   buffer that expires can never poison under a profile that also counts fetches.
+/// - The count compared is the profile's own or the abandons, whichever is higher; that is
+///   max(abandon, fetch) for durable+safe, and no profile can be abandoned for ever.
+/// - A limit given with the call is compared with `>=`; a profile whose only check is before the
+///   run (durable-fetch) never poisons here unless told to.
+/// - `force_poison` without increment answers the current count.
 [[nodiscard]] AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
                                              const AbandonOptions& options) noexcept;
 

@@ -36,7 +36,9 @@ using Headers = std::vector<Header>;
 /// The last value under `name` (ASCII case ignored), as every known consumer reads repeats.
 [[nodiscard]] const Header* find_header(const Headers& headers, std::string_view name) noexcept;
 
-/// Where a message stood in a source whose places are stable: a partition and an offset.
+/// Where a message stood in a source whose places are stable: a partition and an offset. One
+/// position is one message for ever: where a log can be deleted and made anew, `partition` must
+/// name its incarnation as well, or new messages would be taken for repeats of old ones.
 struct Position {
   std::string partition;
   std::int64_t offset = 0;

@@ -39,9 +39,13 @@ inline constexpr std::size_t status_count = 13;
 /// `retrying` and `replaying` exist only under a lease.
 [[nodiscard]] bool carries_lease(Status status) noexcept;
 
-/// Whether one compare-and-set may lead from `from` to `to`. `restore` (leaving archived or
-/// discarding for the former state) is legal towards any open state. Every state has an exit,
-/// except `discarded` and `expired`, which are removal itself.
+/// Whether one compare-and-set may lead from `from` to `to`. Staying is legal everywhere: it is a
+/// change of fields in place. A live message dies before anyone acts on it as a dead letter.
+/// Removal by hand passes through `discarding`, so it can be undone until its grace time ends.
+/// Reopening (leaving resolved, archived or discarding for the former state) is legal towards any
+/// open state that stands without a lease: nobody holds the lease of a record that was closed.
+/// Every state has an exit, except `discarded` and `expired`, which are removal itself.
+/// An append that opens a new occurrence (core/identity.h) is not a transition.
 [[nodiscard]] bool is_legal(Status from, Status to) noexcept;
 
 }  // namespace dlo

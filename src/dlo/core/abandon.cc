@@ -1,0 +1,76 @@
+#include "dlo/core/abandon.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dlo {
+namespace {
+
+Counters counted(Counters counters, bool increment) noexcept {
+  if (!increment) {
+    if (counters.fetch > 0) --counters.fetch;
+  } else if (counters.abandon < std::numeric_limits<std::uint32_t>::max()) {
+    ++counters.abandon;
+  }
+  return counters;
+}
+
+std::uint32_t narrowed(std::uint64_t count) noexcept {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
+AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
+                               const AbandonOptions& options) noexcept {
+  const Counters after = counted(counters, options.increment_count);
+  const Check* check = profile.post_check ? &*profile.post_check : nullptr;
+  std::uint64_t count = after.abandon;
+  if (check != nullptr) count = std::max(count, value_of(after, check->counter));
+
+  const std::uint32_t limit =
+      options.max_abandon_count.value_or(check != nullptr ? check->limit : profile.limit);
+  const bool limited = options.max_abandon_count.has_value() || check != nullptr;
+  const bool strictly =
+      !options.max_abandon_count && check != nullptr && check->comparison == Comparison::greater;
+  const bool reached = strictly ? count > limit : count >= limit;
+
+  if (options.force_poison || (limited && reached)) {
+    return {Poisoned{narrowed(count)}, after, limit};
+  }
+  return {Released{}, after, limit};
+}
+
+std::string_view name_of(ErrorClass value) noexcept {
+  switch (value) {
+    case ErrorClass::infrastructure:
+      return "infrastructure";
+    case ErrorClass::configuration:
+      return "configuration";
+    case ErrorClass::application:
+      return "application";
+    case ErrorClass::poison:
+      return "poison";
+  }
+  return "unknown";
+}
+
+std::string describe(const Poison& poison) {
+  std::string text = "poison: ";
+  if (poison.activity) {
+    text += "activity " + poison.activity->name + "#" + std::to_string(poison.activity->id);
+  } else {
+    text += "orchestration";
+  }
+  // Below the limit it can only have been asked for: saying "exceeded" would be untrue.
+  text +=
+      poison.abandon_count < poison.max_abandons ? " was poisoned on request after " : " exceeded ";
+  text += std::to_string(poison.abandon_count);
+  text += poison.abandon_count == 1 ? " abandon" : " abandons";
+  text += " (max " + std::to_string(poison.max_abandons) + ")";
+  if (poison.last_error && !poison.last_error->empty()) text += ": " + *poison.last_error;
+  return text;
+}
+
+}  // namespace dlo

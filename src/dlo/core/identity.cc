@@ -1,0 +1,151 @@
+#include "dlo/core/identity.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <string>
+
+#include "dlo/core/spelling.h"
+
+namespace dlo {
+namespace {
+
+/// Hashes a list of fields so that no two lists look alike: each is preceded by its length.
+class FieldHash {
+ public:
+  void number(std::uint64_t value) noexcept {
+    std::array<char, 8> bytes;  // NOLINT: filled before it is read
+    for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>((value >> (8 * i)) & 0xFFU);
+    hash_.update({bytes.data(), bytes.size()});
+  }
+  void field(std::string_view bytes) noexcept {
+    number(bytes.size());
+    hash_.update(bytes);
+  }
+  void nullable(const std::optional<std::string>& bytes) noexcept {
+    number(bytes ? 1 : 0);
+    if (bytes) field(*bytes);
+  }
+  RecordId id() noexcept {
+    const Digest digest = hash_.finish();
+    const auto half = [&](std::size_t from) {
+      std::uint64_t value = 0;
+      for (std::size_t i = from; i < from + 8; ++i) value = (value << 8U) | digest[i];
+      return value;
+    };
+    return RecordId{{half(0), half(8)}};
+  }
+
+ private:
+  Sha256 hash_;
+};
+
+/// In these states an arrival without lineage may be something the office does not have yet.
+bool expects_news(Status status) noexcept {
+  return is_closed(status) || status == Status::replaying || status == Status::replayed;
+}
+
+bool is_header(const Header& header, std::string_view name) noexcept {
+  const auto lower = [](char c) { return ascii_lower(c); };
+  return std::ranges::equal(header.name, name, {}, lower, lower);
+}
+
+}  // namespace
+
+RecordId identify(const Message& message, const Id128& delivery) {
+  FieldHash hash;
+  if (message.position) {
+    hash.field("position");
+    hash.field(message.source);
+    hash.field(message.position->partition);
+    hash.number(static_cast<std::uint64_t>(message.position->offset));
+    return hash.id();
+  }
+  hash.field(message.id.empty() ? "content" : "message-id");
+  hash.field(message.source);
+  if (message.id.empty()) {
+    hash.number(delivery.high);
+    hash.number(delivery.low);
+  } else {
+    hash.field(message.id);
+  }
+  hash.field(message.event_type);
+  hash.field(message.key);
+  hash.field(message.content_type);
+  hash.nullable(message.payload);
+  return hash.id();
+}
+
+bool has_stable_identity(const Message& message) noexcept {
+  return message.position.has_value() || !message.id.empty();
+}
+
+bool same_content(const Message& a, const Message& b) noexcept {
+  return a.event_type == b.event_type && a.key == b.key && a.content_type == b.content_type &&
+         a.payload == b.payload;
+}
+
+std::optional<Lineage> lineage_of(const Headers& headers) noexcept {
+  const Header* id = find_header(headers, lineage_id_header);
+  const Header* replay = find_header(headers, lineage_replay_header);
+  if (id == nullptr || replay == nullptr) return std::nullopt;
+  const auto record = parse_id(id->value);
+  std::uint32_t number = 0;
+  const char* end = replay->value.data() + replay->value.size();
+  const auto [stop, error] = std::from_chars(replay->value.data(), end, number);
+  if (!record || error != std::errc{} || stop != end || number == 0) return std::nullopt;
+  return Lineage{RecordId{*record}, number};
+}
+
+void stamp_lineage(Headers& headers, const Lineage& lineage) {
+  std::erase_if(headers, [](const Header& header) {
+    return is_header(header, lineage_id_header) || is_header(header, lineage_replay_header);
+  });
+  headers.push_back({std::string(lineage_id_header), to_string(lineage.id), HeaderType::text});
+  headers.push_back(
+      {std::string(lineage_replay_header), std::to_string(lineage.replay), HeaderType::text});
+}
+
+std::optional<std::uint32_t> honoured_occurrence(const Lineage& lineage,
+                                                 std::uint32_t record_occurrence,
+                                                 std::uint32_t replays_sent) noexcept {
+  const bool issued = replays_sent > 0 && lineage.replay > 0 &&
+                      lineage.replay <= record_occurrence &&
+                      lineage.replay < std::numeric_limits<std::uint32_t>::max();
+  if (!issued) return std::nullopt;
+  return lineage.replay + 1;
+}
+
+Existing existing_of(const DeadLetter& record) noexcept {
+  return {record.occurrence, record.status, record.source_unsettled, record.died_at};
+}
+
+Arrival arrival_of(const DeadLetter& record) noexcept {
+  return {record.occurrence, record.message && record.message->position.has_value(), false,
+          record.died_at};
+}
+
+AppendEffect append_effect(const std::optional<Existing>& existing,
+                           const Arrival& arrival) noexcept {
+  if (!existing) return AppendEffect::insert;
+  if (arrival.occurrence > existing->occurrence) return AppendEffect::new_occurrence;
+  if (arrival.occurrence > 1) return AppendEffect::merge;
+  if (!expects_news(existing->status)) return AppendEffect::merge;
+  if (arrival.died_at == existing->died_at) return AppendEffect::merge;
+  const bool same_delivery =
+      existing->source_unsettled && (arrival.has_position || arrival.redelivered);
+  return same_delivery ? AppendEffect::merge : AppendEffect::new_occurrence;
+}
+
+std::uint32_t next_occurrence(const Existing& existing, const Arrival& arrival) noexcept {
+  const std::uint32_t after = existing.occurrence == std::numeric_limits<std::uint32_t>::max()
+                                  ? existing.occurrence
+                                  : existing.occurrence + 1;
+  return std::max(arrival.occurrence, after);
+}
+
+bool is_repeat(const std::optional<Existing>& existing, const Arrival& arrival) noexcept {
+  return append_effect(existing, arrival) == AppendEffect::merge;
+}
+
+}  // namespace dlo
