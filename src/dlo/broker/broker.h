@@ -31,6 +31,7 @@ struct Delivery {
   std::optional<TimePoint> first_attempt_at;
   Millis previous_delay{0};  // the wait before this delivery
   std::string last_error;
+  std::string trail = {};  // what Failed::trail left behind; opaque to a broker
 };
 
 // How a delivery ends. Counts move here, where the message is (R6).
@@ -40,6 +41,7 @@ struct Failed {  // the attempt failed; come back at `again_at`
   Counters counters;  // as the core decided
   std::string error;
   Millis delay{0};
+  std::string trail = {};  // earlier attempts in brief: kept with the message, handed back with it
 };
 struct Abandoned {               // S3-18..20
   bool increment_count = false;  // false: never processed, so the claim is given back (R3-3)
