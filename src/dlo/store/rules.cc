@@ -114,6 +114,8 @@ Result<Standing> apply_transition(const DeadLetter& record, const std::optional<
   DeadLetter& out = next.record;
   const bool comes_back = is_closed(record.status) && is_open(transition.to);
   if (comes_back) out.resolution.reset();
+  // A message whose retry succeeded goes from waiting to resolved and never was a dead letter.
+  if (is_open(transition.to)) out.died = true;
   out.status = transition.to;
   set(out.counters, transition.counters);
   set(out.failure, transition.failure);
@@ -132,19 +134,27 @@ Result<Standing> apply_transition(const DeadLetter& record, const std::optional<
   return next;
 }
 
+AppendEffect effect_of(const DeadLetter* existing, const DeadLetter& incoming) {
+  std::optional<Existing> met;
+  if (existing != nullptr) met = existing_of(*existing);
+  return append_effect(met, arrival_of(incoming));
+}
+
 DeadLetter inserted(const DeadLetter& incoming, std::int64_t number, std::uint64_t change) {
   DeadLetter record = incoming;
   record.number = number;
   record.version = 0;
+  record.died = !is_live(record.status);
   touch(record, change);
   return record;
 }
 
 DeadLetter reopened(const DeadLetter& existing, const DeadLetter& incoming, std::uint64_t change) {
   DeadLetter record = incoming;
-  record.occurrence = std::max(incoming.occurrence, existing.occurrence + 1);
+  record.occurrence = next_occurrence(existing_of(existing), arrival_of(incoming));
   record.number = existing.number;
   record.version = existing.version;
+  record.died = !is_live(record.status);
   touch(record, change);
   return record;
 }

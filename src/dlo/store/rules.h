@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dlo/core/dead_letter.h"
+#include "dlo/core/identity.h"
 #include "dlo/core/result.h"
 #include "dlo/store/change.h"
 #include "dlo/store/query.h"
@@ -62,6 +63,8 @@ struct Standing {
 /// Version and change number of a record that changed.
 void touch(DeadLetter& record, std::uint64_t change) noexcept;
 
+/// What an append does to what is there (null: nothing).
+[[nodiscard]] AppendEffect effect_of(const DeadLetter* existing, const DeadLetter& incoming);
 /// A first append as it is stored.
 [[nodiscard]] DeadLetter inserted(const DeadLetter& incoming, std::int64_t number,
                                   std::uint64_t change);

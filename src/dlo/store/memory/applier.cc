@@ -1,7 +1,5 @@
 #include "dlo/store/memory/applier.h"
 
-#include "dlo/core/identity.h"
-
 namespace dlo::memory {
 namespace {
 
@@ -60,9 +58,7 @@ Applied Applier::reopen(const EntryPtr& existing, const Append& change) {
 
 Result<Applied> Applier::operator()(const Append& change) {
   const EntryPtr existing = tables_.find(change.record->id);
-  std::optional<Existing> met;
-  if (existing) met = Existing{existing->record.occurrence, existing->record.status};
-  switch (append_effect(met, change.record->occurrence)) {
+  switch (effect_of(existing ? &existing->record : nullptr, *change.record)) {
     case AppendEffect::insert:
       return insert(change);
     case AppendEffect::new_occurrence:
