@@ -32,6 +32,7 @@ class Layers(unittest.TestCase):
             ("core/decide.cc", '"dlo/store/office.h"'),
             ("core/decide.cc", "<sqlite3.h>"),
             ("core/decide.cc", "<sys/types.h>"),
+            ("core/decide.cc", "<immintrin.h>"),
             ("core/decide.h", "<thread>"),
             ("core/decide.h", "<iostream>"),
             ("core/decide.h", '"decide_impl.h"'),
@@ -56,6 +57,7 @@ class Layers(unittest.TestCase):
         for path, include in [
             ("core/decide.cc", '"dlo/core/profile.h"'),
             ("core/decide.cc", "<string_view>"),
+            ("core/sha256.cc", "<immintrin.h>"),
             ("store/sqlite/sqlite_office.cc", "<sqlite3.h>"),
             ("store/sqlite/sqlite_office.cc", '"dlo/store/office.h"'),
             ("engine/processor.cc", '"dlo/broker/broker.h"'),
