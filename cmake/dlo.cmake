@@ -7,7 +7,7 @@ target_compile_options(dlo_strict INTERFACE
 add_library(dlo::strict ALIAS dlo_strict)
 
 # dlo_library(store.sqlite FOLDER store/sqlite LINK dlo::store SQLite::SQLite3)
-# One target per folder: every .cc directly in it. The link graph is the architecture.
+# One target per folder: every .cc directly in it but main.cc. The link graph is the architecture.
 function(dlo_library name)
   cmake_parse_arguments(ARG "" "FOLDER" "LINK;LINK_PRIVATE" ${ARGN})
   if(NOT ARG_FOLDER)
@@ -15,6 +15,7 @@ function(dlo_library name)
   endif()
   string(REPLACE "." "_" target "dlo_${name}")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   if(sources)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PUBLIC ${ARG_LINK} PRIVATE ${ARG_LINK_PRIVATE} $<BUILD_INTERFACE:dlo::strict>)
@@ -30,8 +31,22 @@ function(dlo_library name)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
 endfunction()
 
+# dlo_program(dlo FOLDER server LINK dlo::server)
+# FOLDER/main.cc as a program at the top of the build tree.
+function(dlo_program name)
+  cmake_parse_arguments(ARG "" "FOLDER" "LINK" ${ARGN})
+  if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/main.cc)
+    return()
+  endif()
+  add_executable(${name} ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/main.cc)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} dlo::strict)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()
+
 # dlo_test(unit_core FOLDER unit/core LINK dlo::core)
-# One program per folder of tests; every *_test.cc and helper .cc directly in it.
+# One program per folder of tests; every *_test.cc and helper .cc directly in it. All of them share
+# one precompiled header (tests/support/pch.h). What one test must not share with others that run
+# at the same time goes into LABELS and is chosen with ctest -L.
 function(dlo_test name)
   cmake_parse_arguments(ARG "" "FOLDER;TIMEOUT" "LINK;LABELS;SOURCES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*.cc)
@@ -45,6 +60,9 @@ function(dlo_test name)
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest GTest::gtest_main dlo::strict)
-  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
+  if(TARGET dlo_test_pch)
+    target_precompile_headers(${name} REUSE_FROM dlo_test_pch)
+  endif()
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

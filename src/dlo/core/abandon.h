@@ -17,8 +17,8 @@ namespace dlo {
 struct AbandonOptions {
   bool increment_count = false;  // false: the item was never processed
   bool force_poison = false;     // regardless of the count
-  std::optional<std::string> error_message;
-  std::optional<std::uint32_t> max_abandon_count;  // absent: the profile's limit
+  std::optional<std::string> error_message{};
+  std::optional<std::uint32_t> max_abandon_count{};  // absent: the profile's limit
   Millis delay{0};
   bool operator==(const AbandonOptions&) const = default;
 };

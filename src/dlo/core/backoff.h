@@ -28,10 +28,10 @@ struct RetryPolicy {
   Millis base{0};
   double factor = 2.0;              // exponential
   std::int32_t first_exponent = 0;  // exponential: delay = base x factor^(n - 1 + first_exponent)
-  std::optional<Millis> cap;
+  std::optional<Millis> cap{};
   Jitter jitter = Jitter::none;
-  std::vector<Millis> delays;  // list: the last one repeats
-  std::string custom;          // custom: a name registered by the program
+  std::vector<Millis> delays{};  // list: the last one repeats
+  std::string custom{};          // custom: a name registered by the program
   bool operator==(const RetryPolicy&) const = default;
 };
 

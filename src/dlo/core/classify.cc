@@ -71,12 +71,6 @@ std::optional<StatusRange> parse_status_range(std::string_view text) noexcept {
   return StatusRange{*low, *high};
 }
 
-/// "Outer$Inner", "std::bad_alloc", "System.Text.Json.JsonException" without what comes before.
-std::string_view unqualified(std::string_view type) noexcept {
-  const std::size_t last = type.find_last_of(".:$+/");
-  return last == std::string_view::npos ? type : type.substr(last + 1);
-}
-
 bool is_blank(std::string_view text) noexcept {
   return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
 }
@@ -145,7 +139,14 @@ Result<void> check_rule(const Rule& rule, std::size_t place) {
   return {};
 }
 
-Result<void> check_rules(const std::vector<Rule>& rules) {
+}  // namespace
+
+std::string_view unqualified(std::string_view type) noexcept {
+  const std::size_t last = type.find_last_of(".:$+/");
+  return last == std::string_view::npos ? type : type.substr(last + 1);
+}
+
+Result<void> check(std::span<const Rule> rules) {
   if (rules.size() > most_rules) {
     return Error{Code::invalid_argument, "core.classify",
                  std::to_string(rules.size()) + " rules are too many; at most " +
@@ -166,8 +167,6 @@ Result<void> check_rules(const std::vector<Rule>& rules) {
   }
   return {};
 }
-
-}  // namespace
 
 /// Every rule, turned round: from what a failure may contain to the rules that care.
 struct Classifier::Tables {
@@ -343,7 +342,7 @@ const std::string* Classifier::Tables::value_that_matches(std::size_t place, con
 Result<Classifier> Classifier::build(std::vector<Rule> rules, std::string default_category,
                                      std::string empty_error_category,
                                      const RegexCompiler& compiler) {
-  if (auto checked = check_rules(rules); !checked) return checked.error();
+  if (auto checked = check(rules); !checked) return checked.error();
   auto tables = std::make_unique<Tables>();
   tables->rules = std::move(rules);
   tables->default_category = std::move(default_category);

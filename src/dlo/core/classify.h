@@ -56,6 +56,12 @@ struct Classification {
   std::string_view rule;  // empty: the default or the empty-error category applied
 };
 
+/// Refuses what no classifier can be built from, patterns apart (they need a compiler).
+[[nodiscard]] Result<void> check(std::span<const Rule> rules);
+
+/// A type name without what qualifies it: `JsonException`, `bad_alloc`, `Inner`.
+[[nodiscard]] std::string_view unqualified(std::string_view type) noexcept;
+
 /// Why one rule did or did not fire.
 struct RuleTrace {
   std::string_view rule;

@@ -19,6 +19,23 @@ struct Counters {
   bool operator==(const Counters&) const = default;
 };
 
+/// The start mark (R1), and its undoing where a marked start never ran. Brokers do the former once
+/// per message, so both are inline.
+[[nodiscard]] constexpr Counters with_start(Counters counters) noexcept {
+  constexpr auto more = [](std::uint32_t& count) { count += count != UINT32_MAX; };
+  if (counters.attempt > 0) more(counters.retry);
+  more(counters.attempt);
+  more(counters.total);
+  return counters;
+}
+[[nodiscard]] constexpr Counters without_start(Counters counters) noexcept {
+  constexpr auto less = [](std::uint32_t& count) { count -= count != 0; };
+  if (counters.attempt > 1) less(counters.retry);
+  less(counters.attempt);
+  less(counters.total);
+  return counters;
+}
+
 /// A counter as a profile names it. The last two are derived from the facts above.
 enum class CounterName : std::uint8_t {
   fetch,

@@ -23,7 +23,7 @@ struct Check {
   Comparison comparison = Comparison::at_least;
   std::uint32_t limit = 0;
   std::string reason;       // "PoisonMessage"
-  std::string description;  // may hold {limit}, {count}, {error}
+  std::string description;  // may hold {limit}, {count}, {error}, {type}
   bool operator==(const Check&) const = default;
 };
 
@@ -37,9 +37,9 @@ enum class Action : std::uint8_t {
 
 struct CategoryRule {
   Action action = Action::retry;
-  std::optional<RetryPolicy> policy;   // instead of the profile's
-  std::optional<std::uint32_t> limit;  // instead of the post-check's (S2-31)
-  std::string reason;                  // for terminal and never; empty: NonRetryableError
+  std::optional<RetryPolicy> policy{};   // instead of the profile's
+  std::optional<std::uint32_t> limit{};  // instead of the post-check's (S2-31)
+  std::string reason{};                  // for terminal and never; empty: NonRetryableError
   bool operator==(const CategoryRule&) const = default;
 };
 
@@ -92,7 +92,8 @@ struct ReasonNames {
   std::string expired = "Expired";
   std::string crash = "crash";
   std::string never = "NeverRetried";
-  bool use_error_type = false;  // kafka: the reason is the exception's type name (S4-17)
+  bool use_error_type = false;  // kafka: the reason is the exception's type name (S4-17), and the
+                                // names above only stand in for a failure without a type
   bool operator==(const ReasonNames&) const = default;
 };
 
@@ -112,12 +113,15 @@ struct Profile {
   Placement placement = Placement::delayed;
   std::vector<Stage> validation = {Stage::header, Stage::decode, Stage::schema};
   InvalidAction invalid = InvalidAction::dead_letter;
+  std::string invalid_category = "invalid";
   bool invalid_keeps_count = true;  // false: recorded with count 0 (kafka)
   bool crash_counts = true;         // a start that ended in a crash or lost lease is a failure
+  bool failure_abandons = false;    // durable: a failed run is an abandon that counts (S3-28)
   bool claims_count = false;        // durable-fetch: a claim that never started stays counted
   StoreFailure store_failure = StoreFailure::keep_source;
   OwnerEffect owner_effect = OwnerEffect::none;
   ReplayCount replay_count = ReplayCount::restart;
+  std::optional<std::uint32_t> replay_limit;  // more replays than this are a loop (S4-22)
   FirstAttempt first_attempt = FirstAttempt::measured;
   Strategy strategy = Strategy::automatic;
   InnerPipeline inner;
@@ -129,11 +133,22 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
+/// The category of an attempt that never reported: not for rules to find, but a profile may name
+/// it.
+inline constexpr std::string_view crash_category = "crash";
+
 /// Every built-in profile, `+safe` variants included, in the order people should read them.
 [[nodiscard]] const std::vector<Profile>& builtin_profiles();
 
-/// Refuses an unknown name with the valid names and the nearest spelling.
+/// Refuses an unknown name with the valid names and the nearest spelling. `standard` is safe as it
+/// is, so `standard+safe` names it too.
 [[nodiscard]] Result<Profile> find_profile(std::string_view name);
+
+/// The name to recommend to somebody who asks for `name`: its `+safe` variant if there is one.
+[[nodiscard]] std::string recommended_name(std::string_view name);
+
+/// The same profile with another limit, in every place that holds it.
+[[nodiscard]] Profile with_limit(Profile profile, std::uint32_t limit);
 
 /// What applies when nothing is configured (R12).
 inline constexpr std::string_view default_profile_name = "standard";
@@ -146,6 +161,7 @@ inline constexpr std::string_view default_profile_name = "standard";
 [[nodiscard]] std::string print(const Profile& profile);
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text);
 
+[[nodiscard]] std::string_view name_of(Comparison value) noexcept;  // ">" or ">="
 [[nodiscard]] std::string_view name_of(Action value) noexcept;
 [[nodiscard]] std::string_view name_of(Stage value) noexcept;
 [[nodiscard]] std::string_view name_of(InvalidAction value) noexcept;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "dlo/store/rules.h"
 
@@ -95,10 +96,10 @@ Cursor cursor_of(const DeadLetter& record) noexcept {
   return {record.died_at, record.number};
 }
 
-Filter::Filter(const Query& query)
-    : query_(query),
-      error_words_(words_of(query.error_words)),
-      payload_words_(words_of(query.payload_words)) {}
+Filter::Filter(Query query)
+    : query_(std::move(query)),
+      error_words_(words_of(query_.error_words)),
+      payload_words_(words_of(query_.payload_words)) {}
 
 bool Filter::matches_message(const Message& message) const {
   const bool instance_fits =

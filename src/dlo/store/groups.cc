@@ -7,19 +7,13 @@ TallyKey tally_of(const DeadLetter& record) {
   return {record.message->source, record.status, record.category};
 }
 
-bool is_dead(const DeadLetter* record) {
-  return record != nullptr && !is_live(record->status);
+/// Messages that wait are in no group, nor are those that only ever waited (R9).
+bool is_grouped(const DeadLetter* record) {
+  return record != nullptr && record->died;
 }
 
-bool is_open_one(const DeadLetter* record) {
-  return record != nullptr && is_open(record->status);
-}
-
-/// A death is what makes a record a dead letter: its arrival, the end of its waiting, or its coming
-/// back as the next occurrence.
-bool is_death(const DeadLetter* before, const DeadLetter* after) {
-  if (!is_dead(after)) return false;
-  return !is_dead(before) || after->occurrence > before->occurrence;
+std::int64_t open_place(const DeadLetter& record) {
+  return is_open(record.status) ? 1 : 0;
 }
 
 }  // namespace
@@ -30,23 +24,20 @@ Movement movement(const DeadLetter* before, const DeadLetter* after) {
   if (after != nullptr) moves.enters = tally_of(*after);
   if (moves.leaves == moves.enters) moves.leaves = moves.enters = std::nullopt;
 
-  const bool death = is_death(before, after);
-  const bool regrouped = is_dead(before) && is_dead(after) && !death &&
-                         before->fingerprint.hash != after->fingerprint.hash;
-  GroupMove out;
+  const bool was = is_grouped(before);
+  const bool is = is_grouped(after);
+  const bool death = is && (!was || after->occurrence > before->occurrence);
+  const bool stays = was && is && before->fingerprint.hash == after->fingerprint.hash;
+  const bool arrival = death || (was && is && !stays);
+
   GroupMove in;
-  if (is_dead(before)) {
-    out = {before->fingerprint.hash, is_open_one(before) ? -1 : 0, regrouped ? -1 : 0, false};
+  if (is) in = {after->fingerprint.hash, open_place(*after), arrival ? 1 : 0, arrival};
+  if (stays) in.open -= open_place(*before);
+  if (was && !stays) {
+    const std::int64_t takes_along = is && !death ? 1 : 0;
+    const GroupMove out{before->fingerprint.hash, -open_place(*before), -takes_along, false};
+    if (out.open != 0 || out.total != 0) moves.groups.push_back(out);
   }
-  if (is_dead(after)) {
-    const bool arrival = death || regrouped;
-    in = {after->fingerprint.hash, is_open_one(after) ? 1 : 0, arrival ? 1 : 0, arrival};
-  }
-  if (is_dead(before) && is_dead(after) && out.fingerprint == in.fingerprint) {
-    in.open += out.open;
-    out = {};
-  }
-  if (out.open != 0 || out.total != 0) moves.groups.push_back(out);
   if (in.open != 0 || in.arrival) moves.groups.push_back(in);
   return moves;
 }

@@ -17,11 +17,6 @@ std::string version_text(std::uint64_t version) {
   return "version " + std::to_string(version);
 }
 
-void stamp(DeadLetter& record, std::uint64_t change) {
-  ++record.version;
-  record.change = change;
-}
-
 Result<void> check_transition(const DeadLetter& record, const std::optional<Lease>& lease,
                               const Transition& t) {
   if (t.lease && !(is_live(lease, t.now) && lease->token == *t.lease)) {
@@ -29,11 +24,8 @@ Result<void> check_transition(const DeadLetter& record, const std::optional<Leas
                  "the lease given is not the live one; nothing was changed. Whoever holds the "
                  "record now will settle it: drop this outcome"};
   }
-  if (t.expected_version && *t.expected_version != record.version) {
-    return Error{Code::conflict, where,
-                 "it is at " + version_text(record.version) + ", not at " +
-                     version_text(*t.expected_version) +
-                     ": somebody changed it meanwhile. Read it again, then decide again"};
+  if (t.expected_version) {
+    if (auto fine = check_version(record, *t.expected_version); !fine) return fine;
   }
   if (t.to != record.status && !is_legal(record.status, t.to)) {
     return Error{Code::conflict, where,
@@ -64,6 +56,37 @@ void set(T& field, const std::optional<U>& value) {
 
 }  // namespace
 
+void touch(DeadLetter& record, std::uint64_t change) noexcept {
+  ++record.version;
+  record.change = change;
+}
+
+Result<void> check_version(const DeadLetter& record, std::uint64_t expected) {
+  if (record.version == expected) return {};
+  return Error{Code::conflict, where,
+               "it is at " + version_text(record.version) + ", not at " + version_text(expected) +
+                   ": somebody changed it meanwhile. Read it again, then decide again"};
+}
+
+Result<void> check_document(const std::optional<std::uint64_t>& version,
+                            const std::optional<std::uint64_t>& expected) {
+  if (!expected || version.value_or(0) == *expected) return {};
+  if (*expected == 0) {
+    return Error{Code::conflict, where,
+                 "it exists already, at " + version_text(*version) + ", and was to be created"};
+  }
+  return Error{Code::conflict, where,
+               (version ? "it is at " + version_text(*version) : std::string("it does not exist")) +
+                   ", not at " + version_text(*expected) + ": read it again, then decide again"};
+}
+
+Result<void> check_removable(const DeadLetter& record) {
+  if (record.status == Status::discarded || record.status == Status::expired) return {};
+  return Error{Code::conflict, where,
+               "it is " + name(record.status) +
+                   ", and only discarded and expired records are removed: discard it first"};
+}
+
 bool is_live(const std::optional<Lease>& lease, TimePoint now) noexcept {
   return lease && is_live(*lease, now);
 }
@@ -91,6 +114,8 @@ Result<Standing> apply_transition(const DeadLetter& record, const std::optional<
   DeadLetter& out = next.record;
   const bool comes_back = is_closed(record.status) && is_open(transition.to);
   if (comes_back) out.resolution.reset();
+  // A message whose retry succeeded goes from waiting to resolved and never was a dead letter.
+  if (is_open(transition.to)) out.died = true;
   out.status = transition.to;
   set(out.counters, transition.counters);
   set(out.failure, transition.failure);
@@ -105,24 +130,32 @@ Result<Standing> apply_transition(const DeadLetter& record, const std::optional<
   set(out.source_unsettled, transition.source_unsettled);
   set(out.tags, transition.tags);
   set(out.died_at, transition.died_at);
-  stamp(out, change);
+  touch(out, change);
   return next;
+}
+
+AppendEffect effect_of(const DeadLetter* existing, const DeadLetter& incoming) {
+  std::optional<Existing> met;
+  if (existing != nullptr) met = existing_of(*existing);
+  return append_effect(met, arrival_of(incoming));
 }
 
 DeadLetter inserted(const DeadLetter& incoming, std::int64_t number, std::uint64_t change) {
   DeadLetter record = incoming;
   record.number = number;
   record.version = 0;
-  stamp(record, change);
+  record.died = !is_live(record.status);
+  touch(record, change);
   return record;
 }
 
 DeadLetter reopened(const DeadLetter& existing, const DeadLetter& incoming, std::uint64_t change) {
   DeadLetter record = incoming;
-  record.occurrence = std::max(incoming.occurrence, existing.occurrence + 1);
+  record.occurrence = next_occurrence(existing_of(existing), arrival_of(incoming));
   record.number = existing.number;
   record.version = existing.version;
-  stamp(record, change);
+  record.died = !is_live(record.status);
+  touch(record, change);
   return record;
 }
 
@@ -169,7 +202,7 @@ Standing claimed(const DeadLetter& record, const Lease& lease, std::uint64_t cha
   if (next.record.counters.fetch < std::numeric_limits<std::uint32_t>::max()) {
     ++next.record.counters.fetch;
   }
-  stamp(next.record, change);
+  touch(next.record, change);
   return next;
 }
 
@@ -181,7 +214,7 @@ DeadLetter taken_back(const DeadLetter& record, std::uint64_t change) {
   DeadLetter next = record;
   if (!is_changed_by_taking_back(record.status)) return next;
   next.status = Status::pending;
-  stamp(next, change);
+  touch(next, change);
   return next;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dlo/core/dead_letter.h"
+#include "dlo/core/identity.h"
 #include "dlo/core/result.h"
 #include "dlo/store/change.h"
 #include "dlo/store/query.h"
@@ -52,6 +53,18 @@ struct Standing {
                                                 const Transition& transition,
                                                 const LeaseToken& fresh, std::uint64_t change);
 
+/// The compare-and-set of an edit.
+[[nodiscard]] Result<void> check_version(const DeadLetter& record, std::uint64_t expected);
+/// The compare-and-set of a document. `version` is that of the stored one, if there is one.
+[[nodiscard]] Result<void> check_document(const std::optional<std::uint64_t>& version,
+                                          const std::optional<std::uint64_t>& expected);
+[[nodiscard]] Result<void> check_removable(const DeadLetter& record);
+
+/// Version and change number of a record that changed.
+void touch(DeadLetter& record, std::uint64_t change) noexcept;
+
+/// What an append does to what is there (null: nothing).
+[[nodiscard]] AppendEffect effect_of(const DeadLetter* existing, const DeadLetter& incoming);
 /// A first append as it is stored.
 [[nodiscard]] DeadLetter inserted(const DeadLetter& incoming, std::int64_t number,
                                   std::uint64_t change);
@@ -125,12 +138,12 @@ inline constexpr std::size_t searched_text_limit = 64 * 1024;
 /// The filter part of a query, made ready. Order, limit, cursor and time box are not its concern.
 class Filter {
  public:
-  explicit Filter(const Query& query);
+  explicit Filter(Query query);
   [[nodiscard]] bool matches(const DeadLetter& record) const;
 
  private:
   [[nodiscard]] bool matches_message(const Message& message) const;
-  const Query& query_;
+  Query query_;
   std::vector<std::string> error_words_;
   std::vector<std::string> payload_words_;
 };

@@ -1,0 +1,73 @@
+# Two commands matter: `make run` and `make test`. `make help` lists the rest.
+# Everything here is a thin layer over the presets in CMakePresets.json.
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+DATA ?= ./dlo-data
+LISTEN ?= 127.0.0.1:8425
+FUZZ_SECONDS ?= 60
+TESTS ?= .
+
+ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) --no-tests=error
+# build,<preset>[,<targets>]
+build = { [ -f build/$(1)/build.ninja ] || cmake --preset $(1) >build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }; } \
+        && rm -f build-$(1).log && cmake --build build/$(1) -j $(JOBS) $(if $(2),--target $(2))
+
+.DEFAULT_GOAL := help
+.PHONY: run test bench lint asan tsan clang fuzz soak help format check
+
+run: ## install what is missing, build, start the office on ./dlo-data (DATA=, LISTEN=)
+	@scripts/setup base bench
+	@$(call build,release,dlo)
+	@exec build/release/dlo serve --data $(DATA) --listen $(LISTEN)
+
+test: ## install what is missing, build, run every test (TESTS=regex for some)
+	@scripts/setup base
+	@$(call build,dev)
+	@$(call ctest,dev) -R '$(TESTS)'
+
+bench: ## the benchmarks, optimised; one file per claim
+	@scripts/setup base bench
+	@$(call build,release,benchmarks)
+	@scripts/bench build/release
+
+check: ## layers, coroutine shapes, house style, formatting: seconds
+	@scripts/setup base lint
+	@scripts/check
+
+lint: ## the checks above plus clang-tidy (LINT=all for every file)
+	@scripts/setup base lint
+	@scripts/check
+	@$(call build,dev)
+	@scripts/tidy build/dev $(LINT)
+
+format: ## format every source file in place
+	@scripts/setup lint
+	@scripts/format
+
+asan: ## every test under address and undefined-behaviour sanitizers
+	@scripts/setup base
+	@$(call build,asan)
+	@$(call ctest,asan) -R '$(TESTS)'
+
+tsan: ## every test under the thread sanitizer
+	@scripts/setup base
+	@$(call build,tsan)
+	@$(call ctest,tsan) -R '$(TESTS)'
+
+clang: ## the whole tree with the second compiler, and its tests
+	@scripts/setup base lint
+	@$(call build,clang)
+	@$(call ctest,clang) -R '$(TESTS)'
+
+fuzz: ## each fuzzer for FUZZ_SECONDS (60)
+	@scripts/setup base fuzz
+	@$(call build,fuzz)
+	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+
+soak: ## the long form of the crash, model and fuzz tests
+	@scripts/setup base
+	@$(call build,release)
+	@DLO_SOAK=1 $(call ctest,release) -L soak
+
+help: ## this text
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

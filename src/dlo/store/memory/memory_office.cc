@@ -1,0 +1,280 @@
+#include "dlo/store/memory/memory_office.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <mutex>
+#include <random>
+#include <shared_mutex>
+
+#include "dlo/store/memory/applier.h"
+
+namespace dlo {
+namespace {
+
+using memory::Applier;
+using memory::EntryPtr;
+using memory::Tables;
+
+/// Rows looked at before the lock is given up and the time box is asked.
+constexpr std::size_t rows_per_look = 512;
+
+std::uint64_t draw_epoch() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+template <typename Iterator>
+bool take(std::vector<EntryPtr>& rows, Iterator from, Iterator end) {
+  for (; from != end && rows.size() < rows_per_look; ++from) rows.push_back(from->second);
+  return from != end;
+}
+
+PoisonItem poison_item(const DeadLetter& record) {
+  const Owner& owner = *record.message->owner;
+  PoisonItem item;
+  item.poison_id = record.number;
+  item.record = record.id;
+  item.instance_id = owner.instance;
+  item.execution_id = owner.execution;
+  item.activity = owner.activity;
+  item.abandon_count = record.counters.abandon;
+  if (!record.failure.text.empty()) item.last_error = record.failure.text;
+  item.poisoned_at = record.died_at;
+  return item;
+}
+
+}  // namespace
+
+struct MemoryOffice::State final : Ledger, PoisonBook {
+  explicit State(std::uint64_t lease_epoch) : tables(lease_epoch) {}
+
+  std::shared_mutex mutex;
+  Tables tables;
+
+  /// The next rows in `query`'s order after `after`; says whether there are more behind them.
+  bool look(const Query& query, const std::optional<Cursor>& after, std::vector<EntryPtr>& rows) {
+    const std::shared_lock lock(mutex);
+    const auto& places = tables.by_place();
+    rows.clear();
+    if (query.order == Order::oldest_first) {
+      const auto from = after ? places.upper_bound(*after) : places.begin();
+      return take(rows, from, places.end());
+    }
+    const auto end = after ? places.lower_bound(*after) : places.end();
+    return take(rows, std::make_reverse_iterator(end), places.rend());
+  }
+
+  void take_back_ended(TimePoint now) {
+    while (const EntryPtr ended = tables.next_ended(now)) {
+      if (!is_changed_by_taking_back(ended->record.status)) {
+        tables.replace_lease(ended, std::nullopt);
+        continue;
+      }
+      auto free = std::make_shared<memory::Entry>(*ended);
+      free->record = taken_back(ended->record, tables.next_change());
+      free->lease.reset();
+      tables.replace(ended, free);
+    }
+  }
+
+  Claim lease_out(const EntryPtr& due, TimePoint until) {
+    const Lease lease{tables.next_token(), until};
+    Standing standing = claimed(due->record, lease, tables.next_change());
+    Claim claim{lease.token, until, standing.record, due->record.status};
+    claim.record.status = claim.was;
+    auto held = std::make_shared<memory::Entry>(*due);
+    held->record = std::move(standing.record);
+    held->lease = standing.lease;
+    tables.replace(due, held);
+    return claim;
+  }
+
+  Result<std::optional<Document>> document(const std::string& kind,
+                                           const std::string& key) override {
+    const std::shared_lock lock(mutex);
+    const Document* found = tables.document({kind, key});
+    return found == nullptr ? std::optional<Document>{} : *found;
+  }
+
+  Result<std::vector<Document>> documents(const std::string& kind, const std::string& after,
+                                          std::size_t limit) override {
+    const std::shared_lock lock(mutex);
+    std::vector<Document> answer;
+    const auto& all = tables.documents();
+    for (auto at = all.upper_bound({kind, after});
+         at != all.end() && at->first.first == kind && answer.size() < limit; ++at) {
+      answer.push_back(at->second);
+    }
+    return answer;
+  }
+
+  Result<std::vector<AuditEntry>> audit(std::uint64_t after, std::size_t limit) override {
+    const std::shared_lock lock(mutex);
+    const auto& all = tables.audit();
+    const std::size_t from = std::min<std::size_t>(after, all.size());
+    const std::size_t count = std::min(limit, all.size() - from);
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(from);
+    return std::vector<AuditEntry>(first, first + static_cast<std::ptrdiff_t>(count));
+  }
+
+  Result<std::vector<PoisonItem>> list(PoisonKind kind,
+                                       const std::optional<std::string>& instance) override {
+    const std::shared_lock lock(mutex);
+    std::vector<PoisonItem> items;
+    for (const auto& [number, entry] : tables.poisoned(kind)) {
+      const DeadLetter& record = entry->record;
+      if (instance && record.message->owner->instance != *instance) continue;
+      items.push_back(poison_item(record));
+    }
+    return items;
+  }
+
+  Result<std::optional<PoisonDetail>> get(PoisonKind kind, std::int64_t poison_id) override {
+    const std::shared_lock lock(mutex);
+    const auto& items = tables.poisoned(kind);
+    const auto found = items.find(poison_id);
+    if (found == items.end()) return std::optional<PoisonDetail>{};
+    const DeadLetter& record = found->second->record;
+    return std::optional<PoisonDetail>(
+        PoisonDetail{poison_item(record), record.message, record.message->enqueued_at});
+  }
+
+  Result<std::uint64_t> count(PoisonKind kind) override {
+    const std::shared_lock lock(mutex);
+    return std::uint64_t{tables.poisoned(kind).size()};
+  }
+};
+
+MemoryOffice::MemoryOffice() : MemoryOffice(draw_epoch()) {}
+MemoryOffice::MemoryOffice(std::uint64_t lease_epoch)
+    : state_(std::make_unique<State>(lease_epoch)) {}
+MemoryOffice::~MemoryOffice() = default;
+
+OfficeExtras MemoryOffice::extras() noexcept {
+  return {state_.get(), state_.get()};
+}
+
+Result<std::vector<Applied>> MemoryOffice::apply(std::span<const Change> changes) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (auto fine = check(changes[i]); !fine) {
+      return at_place(fine.error(), i, changes.size(), changes[i]);
+    }
+  }
+  const std::unique_lock lock(state_->mutex);
+  state_->tables.begin();
+  Applier applier(state_->tables);
+  std::vector<Applied> answer;
+  answer.reserve(changes.size());
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    auto applied = std::visit(applier, changes[i]);
+    if (!applied) {
+      state_->tables.roll_back();
+      return at_place(applied.error(), i, changes.size(), changes[i]);
+    }
+    answer.push_back(*applied);
+  }
+  state_->tables.commit();
+  return answer;
+}
+
+Result<RecordDetail> MemoryOffice::get(const RecordId& id) {
+  EntryPtr entry;
+  {
+    const std::shared_lock lock(state_->mutex);
+    entry = state_->tables.find(id);
+  }
+  if (!entry) {
+    return Error{Code::not_found, "memory.get", "there is no record " + to_string(id)};
+  }
+  RecordDetail detail{entry->record, {}, {}};
+  if (entry->attempts) detail.attempts.assign(entry->attempts->rbegin(), entry->attempts->rend());
+  if (entry->versions) detail.versions = *entry->versions;
+  return detail;
+}
+
+Result<Page> MemoryOffice::list(const Query& query) {
+  if (auto fine = check(query); !fine) return fine.error();
+  Page page;
+  if (query.limit == 0) return page;
+  const Filter filter(query);
+  const auto started = std::chrono::steady_clock::now();
+  std::vector<EntryPtr> rows;
+  page.next = query.after;
+  for (bool more = true; more;) {
+    more = state_->look(query, page.next, rows);
+    for (const EntryPtr& entry : rows) {
+      page.next = cursor_of(entry->record);
+      if (!filter.matches(entry->record)) continue;
+      page.rows.push_back(head_of(entry->record));
+      if (page.rows.size() == query.limit) return page;
+    }
+    page.partial = more && std::chrono::steady_clock::now() - started >= query.time_box;
+    if (page.partial) return page;
+  }
+  page.next.reset();
+  return page;
+}
+
+Result<Aggregate> MemoryOffice::aggregate(const AggregateRequest& request) {
+  const std::shared_lock lock(state_->mutex);
+  const Tables& tables = state_->tables;
+  Aggregate answer;
+  answer.last_change = tables.last_change();
+  if (request.tallies) {
+    for (const auto& [key, count] : tables.tallies()) {
+      answer.tallies.push_back({key.source, key.status, key.category, count});
+    }
+  }
+  if (request.only_group) {
+    const GroupSummary* group = tables.group(*request.only_group);
+    if (group != nullptr) answer.groups.push_back(*group);
+  } else {
+    answer.groups = tables.top_groups(request.group_order, request.groups);
+  }
+  return answer;
+}
+
+Result<std::vector<Claim>> MemoryOffice::claim(std::size_t limit, TimePoint now, Millis lease_for,
+                                               const std::string& source) {
+  if (auto fine = check_lease_for(lease_for); !fine) return fine.error();
+  const std::unique_lock lock(state_->mutex);
+  state_->tables.begin();
+  state_->take_back_ended(now);
+  std::vector<Claim> claims;
+  while (claims.size() < limit) {
+    const EntryPtr due = state_->tables.next_due(now, source);
+    if (!due) break;
+    claims.push_back(state_->lease_out(due, lease_end(now, lease_for)));
+  }
+  state_->tables.commit();
+  return claims;
+}
+
+Result<std::vector<bool>> MemoryOffice::renew(std::span<const LeaseToken> leases, TimePoint now,
+                                              Millis lease_for) {
+  if (auto fine = check_lease_for(lease_for); !fine) return fine.error();
+  const std::unique_lock lock(state_->mutex);
+  std::vector<bool> answer;
+  answer.reserve(leases.size());
+  for (const LeaseToken& token : leases) {
+    const EntryPtr held = state_->tables.find(token);
+    const bool live = held && is_live(held->lease, now);
+    if (live) state_->tables.replace_lease(held, renewed(*held->lease, now, lease_for));
+    answer.push_back(live);
+  }
+  return answer;
+}
+
+Result<std::vector<ChangeNote>> MemoryOffice::changes_since(std::uint64_t after,
+                                                            std::size_t limit) {
+  const std::shared_lock lock(state_->mutex);
+  std::vector<ChangeNote> notes;
+  const auto& changes = state_->tables.by_change();
+  for (auto at = changes.upper_bound(after); at != changes.end() && notes.size() < limit; ++at) {
+    notes.push_back({at->first, at->second->record.id, at->second->record.status});
+  }
+  return notes;
+}
+
+}  // namespace dlo

@@ -1,0 +1,236 @@
+#include "dlo/store/memory/tables.h"
+
+#include <tuple>
+
+namespace dlo::memory {
+namespace {
+
+template <typename Map, typename Key>
+void set_index(Map& map, const Key& key, const EntryPtr& entry, bool in) {
+  if (in) {
+    map.insert_or_assign(key, entry);
+  } else {
+    map.erase(key);
+  }
+}
+
+std::int64_t millis(TimePoint time) {
+  return time.time_since_epoch().count();
+}
+
+template <typename Map, typename Key>
+EntryPtr find_in(const Map& map, const Key& key) {
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+void Tables::begin() {
+  undo_.clear();
+  began_ = sequence_;
+}
+
+void Tables::roll_back() {
+  while (!undo_.empty()) {
+    const auto step = std::move(undo_.back());
+    undo_.pop_back();
+    step();
+  }
+  sequence_ = began_;
+}
+
+EntryPtr Tables::find(const RecordId& id) const {
+  return find_in(records_, id);
+}
+EntryPtr Tables::find(const LeaseToken& token) const {
+  return find_in(leased_, token);
+}
+
+LeaseToken Tables::next_token() {
+  LeaseToken token;
+  token.high = lease_epoch_;
+  token.low = ++last_token_;
+  return token;
+}
+
+void Tables::index_lease(const EntryPtr& entry, bool in) {
+  const DeadLetter& record = entry->record;
+  if (entry->lease) {
+    set_index(leased_, entry->lease->token, entry, in);
+    set_index(lease_ends_, std::pair(entry->lease->until, entry->lease->token), entry, in);
+  } else if (is_claimable(record.status) && record.next_retry_at) {
+    const std::string& source = record.message->source;
+    set_index(due_[source], DueKey(*record.next_retry_at, record.number), entry, in);
+    if (due_[source].empty()) due_.erase(source);
+  }
+}
+
+void Tables::index(const EntryPtr& entry, bool in) {
+  const DeadLetter& record = entry->record;
+  set_index(records_, record.id, entry, in);
+  set_index(by_place_, cursor_of(record), entry, in);
+  set_index(by_change_, record.change, entry, in);
+  if (record.message->owner && is_open(record.status)) {
+    const auto kind =
+        record.message->owner->activity ? PoisonKind::activity : PoisonKind::orchestration;
+    set_index(poisoned_[static_cast<std::size_t>(kind)], record.number, entry, in);
+  }
+  index_lease(entry, in);
+}
+
+void Tables::swap(const EntryPtr& before, const EntryPtr& after) {
+  if (before) index(before, false);
+  if (after) index(after, true);
+}
+
+void Tables::replace(const EntryPtr& before, const EntryPtr& after) {
+  swap(before, after);
+  undo_.emplace_back([this, before, after] { swap(after, before); });
+  const Movement moves =
+      movement(before ? &before->record : nullptr, after ? &after->record : nullptr);
+  move_tally(moves.leaves, moves.enters);
+  move_groups(moves, after.get());
+}
+
+void Tables::replace_lease(const EntryPtr& before, const std::optional<Lease>& lease) {
+  auto after = std::make_shared<Entry>(*before);
+  after->lease = lease;
+  swap(before, after);
+}
+
+void Tables::move_tally(const std::optional<TallyKey>& leaves,
+                        const std::optional<TallyKey>& enters) {
+  if (leaves && --tallies_[*leaves] == 0) tallies_.erase(*leaves);
+  if (enters) ++tallies_[*enters];
+  if (leaves || enters) {
+    undo_.emplace_back([this, leaves, enters] {
+      if (enters && --tallies_[*enters] == 0) tallies_.erase(*enters);
+      if (leaves) ++tallies_[*leaves];
+    });
+  }
+}
+
+void Tables::move_groups(const Movement& moves, const Entry* after) {
+  for (const GroupMove& move : moves.groups) {
+    const GroupSummary* known = group(move.fingerprint);
+    GroupSummary next = known != nullptr ? *known : new_group(move, after->record);
+    // A group loses only what it was given, so without an arrival `after` is not looked at.
+    static const DeadLetter nobody;
+    move_group(next, move, after != nullptr ? after->record : nobody);
+    put_group(next);
+  }
+}
+
+const GroupSummary* Tables::group(const Id128& fingerprint) const {
+  const auto found = groups_.find(fingerprint);
+  return found == groups_.end() ? nullptr : &found->second;
+}
+
+void Tables::index_group(const GroupSummary& group, bool in) {
+  const RecentKey recent{-millis(group.last_seen), group.fingerprint};
+  const CrowdedKey crowded{-static_cast<std::int64_t>(group.open), -millis(group.last_seen),
+                           group.fingerprint};
+  if (in) {
+    groups_by_last_seen_.insert(recent);
+    groups_by_open_.insert(crowded);
+  } else {
+    groups_by_last_seen_.erase(recent);
+    groups_by_open_.erase(crowded);
+  }
+}
+
+void Tables::restore_group(const Id128& fingerprint, const std::optional<GroupSummary>& saved) {
+  const auto found = groups_.find(fingerprint);
+  if (found != groups_.end()) {
+    index_group(found->second, false);
+    groups_.erase(found);
+  }
+  if (saved) {
+    index_group(*saved, true);
+    groups_.emplace(fingerprint, *saved);
+  }
+}
+
+void Tables::put_group(const GroupSummary& group) {
+  const GroupSummary* known = this->group(group.fingerprint);
+  std::optional<GroupSummary> saved;
+  if (known != nullptr) saved = *known;
+  undo_.emplace_back(
+      [this, id = group.fingerprint, saved = std::move(saved)] { restore_group(id, saved); });
+  restore_group(group.fingerprint, group);
+}
+
+std::vector<GroupSummary> Tables::top_groups(GroupOrder order, std::size_t limit) const {
+  std::vector<GroupSummary> top;
+  const auto take = [&](const Id128& id) {
+    if (top.size() < limit) top.push_back(groups_.at(id));
+    return top.size() < limit;
+  };
+  if (limit == 0) return top;
+  if (order == GroupOrder::last_seen) {
+    for (const auto& key : groups_by_last_seen_) {
+      if (!take(key.second)) break;
+    }
+  } else {
+    for (const auto& key : groups_by_open_) {
+      if (!take(std::get<2>(key))) break;
+    }
+  }
+  return top;
+}
+
+const Document* Tables::document(const DocumentKey& key) const {
+  const auto found = documents_.find(key);
+  return found == documents_.end() ? nullptr : &found->second;
+}
+
+std::uint64_t Tables::put_document(const DocumentKey& key, const std::optional<std::string>& body) {
+  const Document* known = document(key);
+  std::optional<Document> saved;
+  if (known != nullptr) saved = *known;
+  undo_.emplace_back([this, key, saved = std::move(saved)] {
+    documents_.erase(key);
+    if (saved) documents_.emplace(key, *saved);
+  });
+  if (!body) {
+    documents_.erase(key);
+    return 0;
+  }
+  const std::uint64_t version = next_change();
+  documents_.insert_or_assign(key, Document{key.second, *body, version});
+  return version;
+}
+
+std::uint64_t Tables::add_audit(const AddAudit& act) {
+  AuditEntry entry;
+  entry.number = audit_.size() + 1;
+  entry.act = act;
+  entry.previous = audit_.empty() ? "" : audit_.back().hash;
+  entry.hash = audit_hash(entry.previous, entry.number, act);
+  audit_.push_back(std::move(entry));
+  undo_.emplace_back([this] { audit_.pop_back(); });
+  return audit_.size();
+}
+
+EntryPtr Tables::next_ended(TimePoint now) const {
+  if (lease_ends_.empty()) return nullptr;
+  const EntryPtr& first = lease_ends_.begin()->second;
+  return is_live(*first->lease, now) ? nullptr : first;
+}
+
+EntryPtr Tables::next_due(TimePoint now, const std::string& source) const {
+  const std::pair<const DueKey, EntryPtr>* best = nullptr;
+  const auto consider = [&](const std::map<DueKey, EntryPtr>& queue) {
+    const auto& head = *queue.begin();  // queues are never empty
+    if (head.first.first <= now && (best == nullptr || head.first < best->first)) best = &head;
+  };
+  if (source.empty()) {
+    for (const auto& [name, queue] : due_) consider(queue);
+  } else if (const auto found = due_.find(source); found != due_.end()) {
+    consider(found->second);
+  }
+  return best == nullptr ? nullptr : best->second;
+}
+
+}  // namespace dlo::memory

@@ -1,0 +1,4 @@
+// Gives the precompiled header a target to belong to.
+int main() {
+  return 0;
+}

@@ -1,0 +1,176 @@
+#include "dlo/core/abandon.h"
+
+#include <gtest/gtest.h>
+#include <limits>
+#include <rapidcheck.h>
+
+namespace dlo {
+namespace {
+
+Profile with_check(CounterName counter, Comparison comparison, std::uint32_t limit) {
+  Profile profile;
+  profile.limit = limit;
+  profile.post_check = Check{counter, comparison, limit, "Poisoned", ""};
+  return profile;
+}
+Profile durable(std::uint32_t limit = 5) {
+  return with_check(CounterName::abandon, Comparison::at_least, limit);
+}
+Profile durable_safe() {
+  return with_check(CounterName::abandon_or_fetch, Comparison::at_least, 5);
+}
+Profile durable_fetch() {
+  Profile profile;
+  profile.limit = 10;
+  profile.pre_check = Check{CounterName::fetch, Comparison::greater, 10, "Poison", ""};
+  return profile;
+}
+Profile kafka() {
+  return with_check(CounterName::next_retry, Comparison::greater, 3);
+}
+
+Counters counters(std::uint32_t fetch, std::uint32_t abandon) {
+  Counters value;
+  value.fetch = fetch;
+  value.abandon = abandon;
+  return value;
+}
+
+AbandonOptions counted() {
+  return {.increment_count = true};
+}
+AbandonOptions unprocessed() {
+  return {};
+}
+AbandonOptions forced(bool increment) {
+  return {.increment_count = increment, .force_poison = true};
+}
+AbandonOptions limited(bool increment, std::uint32_t limit) {
+  return {.increment_count = increment, .max_abandon_count = limit};
+}
+
+struct Row {
+  const char* name;
+  Profile profile;
+  Counters before;
+  AbandonOptions options;
+  AbandonResult result;
+  Counters after;
+  std::uint32_t limit;
+};
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.name;
+}
+class Abandoning : public ::testing::TestWithParam<Row> {};
+
+TEST_P(Abandoning, FollowsTheTable) {
+  const Row& row = GetParam();
+  const AbandonDecision decision = decide_abandon(row.profile, row.before, row.options);
+  EXPECT_EQ(decision.result, row.result);
+  EXPECT_EQ(decision.counters, row.after);
+  EXPECT_EQ(decision.limit, row.limit);
+}
+
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(S3_20, Abandoning, ::testing::ValuesIn<Row>({
+    {"TheFirstAbandonReleases",                     durable(), counters(1, 0), counted(),          Released{},  counters(1, 1), 5},
+    {"TheFourthAbandonReleases",                    durable(), counters(4, 3), counted(),          Released{},  counters(4, 4), 5},
+    {"TheFifthAbandonPoisons",                      durable(), counters(5, 4), counted(),          Poisoned{5}, counters(5, 5), 5},
+    {"BeyondTheLimitItStillPoisons",                durable(), counters(9, 8), counted(),          Poisoned{9}, counters(9, 9), 5},
+    {"S3_22_NeverProcessedDoesNotCount",            durable(), counters(4, 3), unprocessed(),      Released{},  counters(3, 3), 5},
+    {"S3_20_ComparesAlsoWithoutCounting",           durable(), counters(6, 5), unprocessed(),      Poisoned{5}, counters(5, 5), 5},
+    {"S3_23_ForceIgnoresTheCount",                  durable(), counters(1, 0), forced(true),       Poisoned{1}, counters(1, 1), 5},
+    {"S3_23_ForceWithoutCountAnswersTheCurrentOne", durable(), counters(3, 2), forced(false),      Poisoned{2}, counters(2, 2), 5},
+    {"S3_25_ALowerLimitPerCall",                    durable(), counters(2, 1), limited(true, 2),   Poisoned{2}, counters(2, 2), 2},
+    {"S3_25_AHigherLimitPerCall",                   durable(), counters(5, 4), limited(true, 9),   Released{},  counters(5, 5), 9},
+    {"S3_25_ALimitOfOneIsTheFirstAbandon",          durable(), counters(1, 0), limited(true, 1),   Poisoned{1}, counters(1, 1), 1},
+    {"S3_25_ALimitOfZeroPoisonsAtOnce",             durable(), counters(1, 0), limited(false, 0),  Poisoned{0}, counters(0, 0), 0},
+    {"SafeCountsCrashesAsFetches",             durable_safe(), counters(5, 0), counted(),          Poisoned{5}, counters(5, 1), 5},
+    {"SafeTakesTheHigherOfBoth",               durable_safe(), counters(2, 4), counted(),          Poisoned{5}, counters(2, 5), 5},
+    {"SafeReleasesBelowBoth",                  durable_safe(), counters(4, 2), counted(),          Released{},  counters(4, 3), 5},
+    {"S3_30_SafeGivesAnExpiredBufferItsClaimBack", durable_safe(), counters(5, 0), unprocessed(),  Released{},  counters(4, 0), 5},
+    {"FetchCountingPoisonsBeforeTheRunNotHere", durable_fetch(), counters(40, 39), counted(),      Released{},  counters(40, 40), 10},
+    {"FetchCountingObeysALimitPerCall",        durable_fetch(), counters(2, 1), limited(true, 2),  Poisoned{2}, counters(2, 2), 2},
+    {"FetchCountingObeysForce",                durable_fetch(), counters(2, 0), forced(false),     Poisoned{0}, counters(1, 0), 10},
+    {"AnyProfileEndsByAbandonsAlone",                  kafka(), counters(4, 3), counted(),         Poisoned{4}, counters(4, 4), 3},
+    {"AStrictProfileKeepsItsComparison",               kafka(), counters(3, 2), counted(),         Released{},  counters(3, 3), 3},
+}), [](const auto& row) { return row.param.name; });
+// clang-format on
+
+TEST(Abandoning, PoisonsAfterExactlyNAbandonsForAnyN) {  // S3-48, S3-51
+  EXPECT_TRUE(rc::check([](bool safe, bool per_call) {
+    const auto n = *rc::gen::inRange<std::uint32_t>(1, 500);
+    const Profile profile = with_check(safe ? CounterName::abandon_or_fetch : CounterName::abandon,
+                                       Comparison::at_least, per_call ? 1000 : n);
+    AbandonOptions options = counted();
+    if (per_call) options.max_abandon_count = n;
+    Counters now;
+    for (std::uint32_t i = 1; i <= n; ++i) {
+      ++now.fetch;
+      const AbandonDecision decision = decide_abandon(profile, now, options);
+      const AbandonResult expected = i < n ? AbandonResult{Released{}} : Poisoned{n};
+      RC_ASSERT(decision.result == expected);
+      now = decision.counters;
+    }
+  }));
+}
+
+TEST(Abandoning, NeverPoisonsWhatWasNeverProcessed) {  // S3-22, S3-30, I8
+  EXPECT_TRUE(rc::check([](bool safe) {
+    const Profile profile = safe ? durable_safe() : durable();
+    Counters now;
+    for (int i = 0; i < 200; ++i) {
+      ++now.fetch;
+      const AbandonDecision decision = decide_abandon(profile, now, unprocessed());
+      RC_ASSERT(decision.result == AbandonResult{Released{}});
+      now = decision.counters;
+      RC_ASSERT(now == Counters{});
+    }
+  }));
+}
+
+TEST(Abandoning, IsTotalAtTheEndsOfTheNumbers) {
+  constexpr auto most = std::numeric_limits<std::uint32_t>::max();
+  const AbandonDecision top = decide_abandon(durable(most), counters(most, most), counted());
+  EXPECT_EQ(top.result, AbandonResult{Poisoned{most}});
+  EXPECT_EQ(top.counters.abandon, most) << "saturates instead of starting over";
+  EXPECT_EQ(decide_abandon(durable(), counters(0, 0), unprocessed()).counters.fetch, 0U)
+      << "never below zero (R3-3)";
+  Counters retries;
+  retries.retry = most;
+  EXPECT_EQ(decide_abandon(kafka(), retries, unprocessed()).result, AbandonResult{Poisoned{most}});
+}
+
+TEST(Abandoning, AsksForNothingByDefault) {  // S3-26
+  const AbandonOptions options;
+  EXPECT_FALSE(options.increment_count);
+  EXPECT_FALSE(options.force_poison);
+  EXPECT_FALSE(options.error_message);
+  EXPECT_FALSE(options.max_abandon_count);
+  EXPECT_EQ(options.delay, Millis{0});
+}
+
+TEST(PoisonValue, IsItsOwnClassOfErrorAndNeverRetryable) {  // S3-12, S3-13
+  EXPECT_EQ(name_of(category_of(Poison{})), "poison");
+  EXPECT_FALSE(is_retryable(category_of(Poison{})));
+  EXPECT_EQ(name_of(ErrorClass::infrastructure), "infrastructure");
+  EXPECT_EQ(name_of(ErrorClass::configuration), "configuration");
+  EXPECT_EQ(name_of(ErrorClass::application), "application");
+  EXPECT_TRUE(is_retryable(ErrorClass::infrastructure));
+  EXPECT_FALSE(is_retryable(ErrorClass::configuration));
+  EXPECT_FALSE(is_retryable(ErrorClass::application));
+}
+
+TEST(PoisonValue, DescribesItselfForPeople) {  // S3-10, S3-11, R3-2
+  EXPECT_EQ(describe(Poison{5, 5, "disk full", std::nullopt}),
+            "poison: orchestration exceeded 5 abandons (max 5): disk full");
+  EXPECT_EQ(describe(Poison{6, 5, std::nullopt, Activity{"charge", 7}}),
+            "poison: activity charge#7 exceeded 6 abandons (max 5)");
+  EXPECT_EQ(describe(Poison{1, 1, "", std::nullopt}),
+            "poison: orchestration exceeded 1 abandon (max 1)");
+  EXPECT_EQ(describe(Poison{2, 5, "bad input", std::nullopt}),
+            "poison: orchestration was poisoned on request after 2 abandons (max 5): bad input");
+}
+
+}  // namespace
+}  // namespace dlo
