@@ -1,0 +1,371 @@
+#include "dlo/broker/memory/queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dlo/broker/moments.h"
+
+namespace dlo::memory {
+namespace {
+
+// Callers that read one clock disagree by a little; only more than this is a jump.
+constexpr Millis slack{1000};
+
+void give_back(std::uint32_t& count) noexcept {
+  if (count > 0) --count;
+}
+
+}  // namespace
+
+Queue::Queue(const SourceOptions& options)
+    : options_(options), lineup_(std::max(options.ageing, Millis{0})) {}
+
+void Queue::advance(TimePoint now) {
+  if (latest_ != TimePoint::min() && now < latest_ && latest_ - now > slack) {
+    // Whoever waited keeps the age it had, or newcomers of a higher priority would pass for ever.
+    const auto jump = latest_ - now;
+    for (auto at = oldest_; at != no_slot; at = slab_[at].newer) slab_[at].since -= jump;
+    lineup_.shift(jump);
+    latest_ = now;
+  }
+  latest_ = std::max(latest_, now);
+  timing_.advance(now, [this](SlotNumber number, TimePoint due) { end_of_wait(number, due); });
+}
+
+void Queue::end_of_wait(SlotNumber number, TimePoint due) {
+  Slot& slot = slab_[number];
+  if (slot.place == Place::leased) {
+    slot.lease = 0;
+    slot.repeat = true;
+    if (slot.started) {
+      slot.started = false;
+      slot.interrupted = true;
+      ++slot.interruptions;
+      slot.since = due;
+      move_to(slot, Place::ready);
+      return lineup_.push_interrupted(slab_, number);
+    }
+    if (!options_.claims_count) give_back(slot.counters.fetch);
+  }
+  slot.since = due;
+  move_to(slot, Place::ready);
+  lineup_.push(slab_, number);
+}
+
+void Queue::move_to(Slot& slot, Place place) noexcept {
+  --in(slot.place);
+  ++in(place);
+  slot.place = place;
+}
+
+void Queue::add(Arrival arrival, TimePoint now) {
+  const auto number = slab_.take();
+  Slot& slot = slab_[number];
+  slot.counters = arrival.counters;
+  slot.bytes = arrival.bytes;
+  slot.priority = arrival.message->priority;
+  slot.can_expire = arrival.message->expires_at.has_value();
+  slot.since = now;
+  slot.due = arrival.due;
+  if (arrival.undecodable) {
+    slot.remarks = std::make_unique<Remarks>();
+    slot.remarks->undecodable = std::move(arrival.undecodable);
+  }
+  slot.message = std::move(arrival.message);
+  slot.older = newest_;
+  (newest_ == no_slot ? oldest_ : slab_[newest_].newer) = number;
+  newest_ = number;
+  ++stats_.published;
+  stats_.bytes += slot.bytes;
+  ++in(Place::free);  // as move_to expects of a slot that comes from nowhere
+
+  const auto& key = slot.message->key;
+  if (options_.keys_in_order && !key.empty()) {
+    auto& line = line_of(key);
+    slot.key = &line;
+    if (line.head != no_slot || line.on_hold || !line.followers.empty()) {
+      move_to(slot, Place::held);
+      return line.followers.push(slab_, number);
+    }
+    line.head = number;
+  }
+  wait_or_ready(number, now);
+}
+
+// `slot.due` says until when it waits; `slot.since` is older than that only for one that stood
+// behind its key.
+void Queue::wait_or_ready(SlotNumber number, TimePoint now) {
+  Slot& slot = slab_[number];
+  auto due = slot.due;
+  if (slot.can_expire) due = std::min(due, *slot.message->expires_at);
+  if (due > now) {
+    move_to(slot, Place::delayed);
+    return timing_.set(number, due);
+  }
+  move_to(slot, Place::ready);
+  lineup_.push(slab_, number);
+}
+
+void Queue::claim(std::size_t limit, TimePoint now, Millis lease_for, std::vector<Delivery>& out,
+                  Gone& gone) {
+  advance(now);
+  if (stats_.paused) return;
+  out.reserve(std::min<std::uint64_t>(limit, in(Place::ready)));
+  const auto until = later(now, lease_for);
+  while (out.size() < limit) {
+    const auto number = lineup_.pop(slab_);
+    if (number == no_slot) break;
+    const Slot& slot = slab_[number];
+    const bool expired = slot.can_expire && *slot.message->expires_at <= now;
+    if (expired && options_.drop_expired) {
+      ++stats_.expired;
+      remove(number, now, gone);
+      continue;
+    }
+    out.push_back(deliver(number, until));
+    out.back().expired = expired;
+  }
+}
+
+Delivery Queue::deliver(SlotNumber number, TimePoint until) {
+  Slot& slot = slab_[number];
+  if (slot.counters.fetch != UINT32_MAX) ++slot.counters.fetch;
+  slot.lease = ++leases_;
+  slot.due = until;
+  move_to(slot, Place::leased);
+  timing_.set(number, until);
+
+  Delivery delivery;
+  delivery.lease = LeaseToken{{(std::uint64_t{epoch_} << 32) | number, slot.lease}};
+  delivery.message = slot.message;
+  delivery.counters = slot.counters;
+  delivery.leased_until = until;
+  delivery.may_be_repeat = slot.repeat || slot.counters.fetch > 1;
+  delivery.interrupted = slot.interrupted;
+  delivery.interruptions = slot.interruptions;
+  if (slot.first_attempt_at != Slot::never) delivery.first_attempt_at = slot.first_attempt_at;
+  delivery.previous_delay = slot.previous_delay;
+  if (slot.remarks) {
+    delivery.undecodable = slot.remarks->undecodable;
+    delivery.last_error = slot.remarks->last_error;
+    delivery.trail = slot.remarks->trail;
+  }
+  return delivery;
+}
+
+Slot* Queue::find(const LeaseToken& token, SlotNumber& number) noexcept {
+  number = static_cast<SlotNumber>(token.high);
+  if (token.high >> 32 != epoch_ || number >= slab_.size() || token.low == 0) return nullptr;
+  Slot& slot = slab_[number];
+  return slot.lease == token.low ? &slot : nullptr;
+}
+
+bool Queue::start(const LeaseToken& lease, TimePoint now) {
+  SlotNumber number = no_slot;
+  Slot* slot = find(lease, number);
+  if (slot == nullptr) return false;
+  if (slot->started) return true;
+  slot->started = true;
+  slot->counters = with_start(slot->counters);
+  slot->first_start = slot->first_attempt_at == Slot::never;
+  if (slot->first_start) slot->first_attempt_at = now;
+  return true;
+}
+
+bool Queue::renew(const LeaseToken& lease, TimePoint until) {
+  SlotNumber number = no_slot;
+  Slot* slot = find(lease, number);
+  if (slot == nullptr) return false;
+  slot->due = until;
+  timing_.set(number, until);
+  return true;
+}
+
+std::uint64_t Queue::end_all_leases(TimePoint now) {
+  std::uint64_t ended = 0;
+  for (auto at = oldest_; at != no_slot; at = slab_[at].newer) {
+    if (slab_[at].place != Place::leased) continue;
+    timing_.clear(at);
+    end_of_wait(at, now);
+    ++ended;
+  }
+  return ended;
+}
+
+SettleAnswer Queue::settle(const Settlement& settlement, TimePoint now, Gone& gone) {
+  SlotNumber number = no_slot;
+  Slot* slot = find(settlement.lease, number);
+  if (slot == nullptr) return {Settled::lease_lost, 0};
+  slot->lease = 0;
+  timing_.clear(number);
+  SettleAnswer answer;
+  if (const auto* abandoned = std::get_if<Abandoned>(&settlement.ending)) {
+    end(number, *abandoned, now, gone);
+    answer.abandon_count = slot->counters.abandon;
+    return answer;
+  }
+  std::visit([&](const auto& ending) { end(number, ending, now, gone); }, settlement.ending);
+  return answer;
+}
+
+void Queue::end(SlotNumber number, const Completed& /*ending*/, TimePoint now, Gone& gone) {
+  ++stats_.completed;
+  remove(number, now, gone);
+}
+
+void Queue::end(SlotNumber number, const DeadLettered& ending, TimePoint now, Gone& gone) {
+  ++stats_.dead_lettered;
+  Slot& slot = slab_[number];
+  if (ending.hold_key && slot.key != nullptr) slot.key->on_hold = true;
+  remove(number, now, gone);
+}
+
+void Queue::end(SlotNumber number, const Failed& ending, TimePoint now, Gone& /*gone*/) {
+  Slot& slot = slab_[number];
+  slot.counters = ending.counters;
+  slot.previous_delay = ending.delay;
+  slot.repeat = slot.interrupted = false;
+  slot.interruptions = 0;
+  note(slot, ending.error, ending.trail);
+  take_back(number, ending.again_at, now);
+}
+
+void Queue::end(SlotNumber number, const Abandoned& ending, TimePoint now, Gone& /*gone*/) {
+  Slot& slot = slab_[number];
+  if (ending.increment_count) {
+    if (slot.counters.abandon != UINT32_MAX) ++slot.counters.abandon;
+    slot.repeat = slot.interrupted = false;
+    slot.interruptions = 0;
+  } else {
+    give_back(slot.counters.fetch);
+  }
+  slot.previous_delay = std::max(Millis{0}, ending.again_at - now);
+  if (!ending.error.empty()) note(slot, ending.error, slot.remarks ? slot.remarks->trail : "");
+  take_back(number, ending.again_at, now);
+}
+
+void Queue::end(SlotNumber number, const ReleasedUnrun& /*ending*/, TimePoint now, Gone& /*gone*/) {
+  Slot& slot = slab_[number];
+  give_back(slot.counters.fetch);
+  if (slot.started) {
+    slot.counters = without_start(slot.counters);
+    if (slot.first_start) slot.first_attempt_at = Slot::never;
+  }
+  take_back(number, now, now);
+}
+
+// Out of its lease and back among the waiting: behind those that are ready (I10).
+void Queue::take_back(SlotNumber number, TimePoint again_at, TimePoint now) {
+  Slot& slot = slab_[number];
+  slot.started = slot.first_start = false;
+  slot.due = again_at;
+  slot.since = now;
+  wait_or_ready(number, now);
+}
+
+void Queue::remove(SlotNumber number, TimePoint now, Gone& gone) {
+  Slot& slot = slab_[number];
+  KeyLine* line = slot.key;
+  unlink(number);
+  gone.push_back(std::move(slot.message));
+  slab_.give_back(number);
+  if (line != nullptr) {
+    line->head = no_slot;
+    promote(*line, now);
+  }
+}
+
+void Queue::unlink(SlotNumber number) noexcept {
+  Slot& slot = slab_[number];
+  (slot.older == no_slot ? oldest_ : slab_[slot.older].newer) = slot.newer;
+  (slot.newer == no_slot ? newest_ : slab_[slot.newer].older) = slot.older;
+  stats_.bytes -= slot.bytes;
+  --in(slot.place);
+}
+
+void Queue::note(Slot& slot, const std::string& error, const std::string& trail) {
+  if (!slot.remarks) {
+    if (error.empty() && trail.empty()) return;
+    slot.remarks = std::make_unique<Remarks>();
+  }
+  slot.remarks->last_error = error;
+  slot.remarks->trail = trail;
+}
+
+KeyLine& Queue::line_of(const std::string& key) {
+  const auto [entry, added] = keys_.try_emplace(key);
+  if (added) entry->second.name = &entry->first;
+  return entry->second;
+}
+
+// The head left: the next of the key takes its place, or the key is forgotten.
+void Queue::promote(KeyLine& line, TimePoint now) {
+  if (line.on_hold) return;
+  if (line.followers.empty()) {
+    keys_.erase(*line.name);
+    return;
+  }
+  line.head = line.followers.pop(slab_);
+  Slot& slot = slab_[line.head];
+  slot.since = std::max(slot.since, std::min(slot.due, now));
+  wait_or_ready(line.head, now);
+}
+
+void Queue::free_key(const std::string& key) {
+  const auto found = keys_.find(key);
+  if (found == keys_.end() || !found->second.on_hold) return;
+  found->second.on_hold = false;
+  promote(found->second, latest_);
+}
+
+std::uint64_t Queue::purge(Gone& gone) {
+  std::uint64_t count = 0;
+  lineup_.clear();
+  for (auto at = oldest_; at != no_slot;) {
+    Slot& slot = slab_[at];
+    const auto next = slot.newer;
+    if (slot.place != Place::leased) {
+      if (slot.key != nullptr) {
+        slot.key->followers = {};
+        if (slot.key->head == at) slot.key->head = no_slot;
+      }
+      timing_.clear(at);
+      unlink(at);
+      gone.push_back(std::move(slot.message));
+      slab_.give_back(at);
+      ++count;
+    }
+    at = next;
+  }
+  std::erase_if(keys_, [](const auto& entry) {
+    return entry.second.head == no_slot && !entry.second.on_hold;
+  });
+  stats_.purged += count;
+  return count;
+}
+
+std::vector<MessagePtr> Queue::peek(std::size_t limit) {
+  std::vector<MessagePtr> out;
+  for (auto at = oldest_; at != no_slot && out.size() < limit; at = slab_[at].newer) {
+    if (slab_[at].place != Place::leased) out.push_back(slab_[at].message);
+  }
+  return out;
+}
+
+std::uint64_t Queue::messages() const noexcept {
+  std::uint64_t count = 0;
+  for (const auto in_place : places_) count += in_place;
+  return count;
+}
+
+SourceStats Queue::stats() {
+  auto stats = stats_;
+  stats.ready = in(Place::ready);
+  stats.delayed = in(Place::delayed);
+  stats.leased = in(Place::leased);
+  stats.held = in(Place::held);
+  if (oldest_ != no_slot) stats.oldest = slab_[oldest_].message->enqueued_at;
+  return stats;
+}
+
+}  // namespace dlo::memory

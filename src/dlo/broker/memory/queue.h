@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "dlo/broker/broker.h"
+#include "dlo/broker/memory/lineup.h"
+#include "dlo/broker/memory/slab.h"
+#include "dlo/broker/source_options.h"
+#include "dlo/broker/timing.h"
+
+namespace dlo::memory {
+
+/// The messages of one key, in the order of publication. Only the head is in play: ready, delayed
+/// or leased. The others are held.
+struct KeyLine {
+  const std::string* name = nullptr;
+  SlotNumber head = no_slot;
+  Line followers;
+  bool on_hold = false;  // a dead head keeps them back until the key is freed
+};
+
+/// A message on its way in, stamped and measured.
+struct Arrival {
+  MessagePtr message;
+  TimePoint due{};
+  Counters counters;
+  std::uint64_t bytes = 0;
+  std::shared_ptr<const Failure> undecodable;
+};
+
+/// The broker's rules on one thread: who is where, who is next, what each ending does.
+/// Everything is O(1) per message (keys: one hash on arrival and one when the key runs empty).
+/// What is removed is handed to `Gone`, so that the owner destroys it outside its lock.
+class Queue {
+ public:
+  using Gone = std::vector<MessagePtr>;
+
+  explicit Queue(const SourceOptions& options);
+
+  /// Ends the delays and leases that are over at `now`. Called first by every operation.
+  void advance(TimePoint now);
+
+  void add(Arrival arrival, TimePoint now);
+  void claim(std::size_t limit, TimePoint now, Millis lease_for, std::vector<Delivery>& out,
+             Gone& gone);
+  bool start(const LeaseToken& lease, TimePoint now);
+  bool renew(const LeaseToken& lease, TimePoint until);
+  SettleAnswer settle(const Settlement& settlement, TimePoint now, Gone& gone);
+
+  std::uint64_t end_all_leases(TimePoint now);
+
+  void pause(bool paused) noexcept { stats_.paused = paused; }
+  std::uint64_t purge(Gone& gone);
+  [[nodiscard]] std::vector<MessagePtr> peek(std::size_t limit);
+  void free_key(const std::string& key);
+
+  [[nodiscard]] SourceStats stats();
+  [[nodiscard]] std::uint64_t messages() const noexcept;
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return stats_.bytes; }
+  [[nodiscard]] std::optional<TimePoint> next_due() const noexcept { return timing_.next(); }
+  /// Tells this queue's lease tokens from another's.
+  void set_epoch(std::uint32_t epoch) noexcept { epoch_ = epoch; }
+
+ private:
+  [[nodiscard]] Slot* find(const LeaseToken& token, SlotNumber& number) noexcept;
+  [[nodiscard]] Delivery deliver(SlotNumber number, TimePoint until);
+
+  void move_to(Slot& slot, Place place) noexcept;
+  void wait_or_ready(SlotNumber number, TimePoint now);
+  void end_of_wait(SlotNumber number, TimePoint due);
+  void take_back(SlotNumber number, TimePoint again_at, TimePoint now);
+  void remove(SlotNumber number, TimePoint now, Gone& gone);
+  void unlink(SlotNumber number) noexcept;
+  static void note(Slot& slot, const std::string& error, const std::string& trail);
+
+  KeyLine& line_of(const std::string& key);
+  void promote(KeyLine& line, TimePoint now);
+
+  void end(SlotNumber number, const Completed& ending, TimePoint now, Gone& gone);
+  void end(SlotNumber number, const Failed& ending, TimePoint now, Gone& gone);
+  void end(SlotNumber number, const Abandoned& ending, TimePoint now, Gone& gone);
+  void end(SlotNumber number, const ReleasedUnrun& ending, TimePoint now, Gone& gone);
+  void end(SlotNumber number, const DeadLettered& ending, TimePoint now, Gone& gone);
+
+  [[nodiscard]] std::uint64_t& in(Place place) noexcept {
+    return places_[static_cast<std::size_t>(place)];
+  }
+
+  SourceOptions options_;
+  Slab slab_;
+  Lineup lineup_;
+  TimingWheel timing_;
+  std::unordered_map<std::string, KeyLine> keys_;
+  std::array<std::uint64_t, place_count> places_{};
+  SourceStats stats_;
+  SlotNumber oldest_ = no_slot;
+  SlotNumber newest_ = no_slot;
+  std::uint64_t leases_ = 0;  // granted ever; the number is half of the token
+  std::uint32_t epoch_ = 0;
+  TimePoint latest_ = TimePoint::min();  // the clock as last seen, but for small steps back
+};
+
+}  // namespace dlo::memory

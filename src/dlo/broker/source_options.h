@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dlo/core/result.h"
+#include "dlo/core/time.h"
+
+namespace dlo {
+
+/// How a source that is our own (memory, embedded, PostgreSQL) treats its messages.
+struct SourceOptions {
+  std::string source;  // stamped on what it delivers; empty: messages keep theirs
+
+  // A publication that would go beyond is refused with Code::full; what is here never is dropped.
+  std::optional<std::uint64_t> max_messages;
+  std::optional<std::uint64_t> max_bytes;
+
+  Millis dedupe_window{0};  // zero: nobody remembers dedupe ids
+  Millis ageing{30'000};    // after this long a message passes newer ones of the next priority;
+                            // zero: priorities mean nothing
+  bool keys_in_order = true;
+  bool claims_count = false;  // durable-fetch: a claim that never started stays counted
+  std::optional<Millis> ttl;  // for messages without their own expires_at
+  bool drop_expired = false;  // a legal loss (R8), counted; false: handed out as `expired`
+};
+
+/// Refuses what cannot be meant, and says which setting and what would be right.
+[[nodiscard]] Result<void> check(const SourceOptions& options);
+
+}  // namespace dlo

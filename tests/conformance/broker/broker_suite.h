@@ -1,0 +1,107 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <gtest/gtest.h>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/must.h"
+
+#include "dlo/broker/broker.h"
+#include "dlo/broker/source_options.h"
+
+namespace dlo::testing {
+
+using namespace std::chrono_literals;
+
+enum class Restart : std::uint8_t {
+  clean,  // closed in good order, opened again
+  crash,  // the process died, opened again
+};
+
+/// One source, and what the suite does to it from outside.
+class Rig {
+ public:
+  virtual ~Rig() = default;
+  virtual Broker& broker() = 0;
+  /// Every lease handed out before is over afterwards.
+  virtual void restart(Restart how, TimePoint now) = 0;
+  /// Puts in an item whose body cannot be decoded.
+  virtual void put_undecodable(const std::string& bytes, TimePoint now) = 0;
+};
+
+/// What a backend is able to do. The suite skips a rule only where the ability it needs is absent.
+struct Abilities {
+  bool restart = true;
+  bool undecodable = true;  // the rig can put one in
+  bool stable_positions = true;
+  bool delays = true;  // to the millisecond
+  bool priorities = true;
+  bool key_order = true;
+  bool dedupe = true;
+  bool limits = true;
+  bool expiry = true;
+  bool admin = true;
+  bool exact_order = true;  // ages decide to the millisecond, not roughly
+};
+
+struct BrokerBackend {
+  std::string name;
+  Abilities can;
+  /// A source of its own for each call, empty.
+  std::function<std::unique_ptr<Rig>(const SourceOptions&)> make_empty;
+};
+void PrintTo(const BrokerBackend& backend, std::ostream* out);
+std::string backend_name(const ::testing::TestParamInfo<BrokerBackend>& info);
+
+using Ids = std::vector<std::string>;
+
+/// The contract of dlo/broker/broker.h, executable. A backend joins with one line,
+/// INSTANTIATE_TEST_SUITE_P(Name, BrokerSuite, Values(...), backend_name), in its own file.
+class BrokerSuite : public ::testing::TestWithParam<BrokerBackend> {
+ protected:
+  [[nodiscard]] const Abilities& can() const { return GetParam().can; }
+  [[nodiscard]] static SourceOptions orders() {
+    SourceOptions options;
+    options.source = "orders";
+    return options;
+  }
+  /// A fresh source; the one before it is gone.
+  Broker& open(const SourceOptions& options = orders());
+  Broker& broker();
+  QueueAdmin& admin();
+
+  static Message message(const std::string& id, const std::string& key = "");
+  PublishAnswer publish(Publication publication, TimePoint now = noon);
+  PublishAnswer publish(const Message& what, TimePoint now = noon, Millis delay = 0ms);
+  PublishAnswer publish(const std::string& id, TimePoint now = noon, const std::string& key = "");
+
+  std::vector<Delivery> take(std::size_t limit, TimePoint now = noon, Millis lease_for = 30s);
+  Delivery take_one(TimePoint now = noon, Millis lease_for = 30s);
+  /// Ids of what a receive handed out, in order.
+  static Ids ids(const std::vector<Delivery>& deliveries);
+  bool start(const LeaseToken& lease, TimePoint now = noon);
+  bool renew(const LeaseToken& lease, TimePoint now, Millis lease_for);
+  SettleAnswer end(const LeaseToken& lease, Ending ending, TimePoint now = noon);
+  /// As `end`, where the lease must be live.
+  SettleAnswer settle(const Delivery& delivery, Ending ending, TimePoint now = noon);
+  SourceStats stats(TimePoint now = noon);
+  void restart(Restart how, TimePoint now);
+  void put_undecodable(const std::string& bytes, TimePoint now = noon);
+
+ private:
+  std::unique_ptr<Rig> rig_;
+};
+
+/// A failure of this attempt that comes back after `delay`.
+Failed failed(const Delivery& delivery, TimePoint now, Millis delay, std::string error = "no");
+
+}  // namespace dlo::testing
+
+#define NEEDS(ability) \
+  if (!can().ability) GTEST_SKIP() << GetParam().name << " has no " #ability
