@@ -64,23 +64,23 @@ Result<void> read_delays(std::string_view text, std::vector<Millis>& delays) {
   while (true) {
     const std::size_t comma = text.find(',');
     auto delay = parse_duration(text.substr(0, comma));
-    if (!delay) return delay.error();
+    if (!delay) return refuse("delays: " + delay.error().detail);
     delays.push_back(*delay);
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);
   }
 }
 
-Result<void> read_duration(std::string_view text, Millis& out) {
+Result<void> read_duration(std::string_view key, std::string_view text, Millis& out) {
   auto value = parse_duration(text);
-  if (!value) return value.error();
+  if (!value) return refuse(std::string(key) + ": " + value.error().detail);
   out = *value;
   return {};
 }
 
 Result<void> read_setting(std::string_view key, std::string_view value, RetryPolicy& policy) {
-  if (key == "base") return read_duration(value, policy.base);
-  if (key == "cap") return read_duration(value, policy.cap.emplace());
+  if (key == "base") return read_duration(key, value, policy.base);
+  if (key == "cap") return read_duration(key, value, policy.cap.emplace());
   if (key == "delays") return read_delays(value, policy.delays);
   if (key == "name") {
     policy.custom = value;
