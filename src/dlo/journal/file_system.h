@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dlo/core/result.h"
+
+namespace dlo {
+
+/// One open file. Positions are explicit: any method from any thread.
+class File {
+ public:
+  virtual ~File() = default;
+  /// Writes all of `bytes` or answers an error; after an error any part may have been written.
+  virtual Result<void> write_at(std::uint64_t offset, std::string_view bytes) = 0;
+  /// Fills `into`; answers how many bytes there were (fewer only at the end of the file).
+  virtual Result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t size) = 0;
+  /// What was written before this call survives the machine when it returns ok.
+  virtual Result<void> sync() = 0;
+  virtual Result<std::uint64_t> size() = 0;
+  virtual Result<void> truncate(std::uint64_t size) = 0;
+};
+
+enum class OpenMode : std::uint8_t {
+  read_only,
+  read_write,
+  create,  // must not exist yet: nothing is ever overwritten by being created again
+};
+
+/// The files of one directory. The seam at which tests break disks.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  virtual Result<std::unique_ptr<File>> open(const std::string& name, OpenMode mode) = 0;
+  /// Names of plain files, sorted.
+  virtual Result<std::vector<std::string>> list() = 0;
+  /// Replaces `to` if it exists.
+  virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
+  virtual Result<void> remove(const std::string& name) = 0;
+  /// Names created, renamed and removed before this call survive the machine.
+  virtual Result<void> sync_names() = 0;
+  /// For messages to people.
+  [[nodiscard]] virtual std::string describe(const std::string& name) const = 0;
+};
+
+/// A directory of the operating system. Created if missing, unless `read_only`.
+[[nodiscard]] Result<std::unique_ptr<FileSystem>> open_directory(const std::string& path,
+                                                                 bool read_only = false);
+
+}  // namespace dlo

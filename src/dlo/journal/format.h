@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dlo::journal_format {
+
+// The bytes on disk. FORMAT.md beside this file is the description; these are its constants.
+// All numbers are little endian.
+
+inline constexpr std::uint32_t version = 1;
+inline constexpr std::size_t segment_header_size = 64;
+inline constexpr std::size_t group_header_size = 48;
+inline constexpr std::size_t record_header_size = 9;
+inline constexpr std::size_t group_alignment = 16;
+
+struct SegmentHeader {
+  std::uint64_t number = 0;          // its epoch: numbers are never used twice
+  std::uint64_t first_sequence = 0;  // of the first record in it
+  std::uint64_t first_group = 0;
+  std::uint32_t previous_crc = 0;  // of the last group of the segment before
+};
+[[nodiscard]] std::string encode(const SegmentHeader& header);
+/// Empty if magic, version or checksum are wrong.
+[[nodiscard]] std::optional<SegmentHeader> decode_segment(std::string_view bytes) noexcept;
+/// The version a file claims to have, if it is a segment at all.
+[[nodiscard]] std::optional<std::uint32_t> claimed_version(std::string_view bytes) noexcept;
+
+struct GroupHeader {
+  std::uint32_t crc = 0;    // over every record header and the rest of this header
+  std::uint64_t epoch = 0;  // number of the segment it belongs to
+  std::uint64_t group = 0;  // counts groups, without a gap
+  std::uint64_t first_sequence = 0;
+  std::uint32_t records = 0;
+  std::uint32_t size = 0;          // bytes of records behind this header
+  std::uint32_t previous_crc = 0;  // of the group before
+  std::uint32_t unsynced = 0;      // how many groups before it were not known to be synced
+};
+/// Writes everything, `crc` included.
+void encode(const GroupHeader& header, char* into) noexcept;
+/// Fields as they stand; empty if there is no group magic here.
+[[nodiscard]] std::optional<GroupHeader> decode_group(std::string_view bytes) noexcept;
+/// The checksum a group must have, from that of its record headers (in order) and its header.
+[[nodiscard]] std::uint32_t group_crc(std::uint32_t record_headers,
+                                      std::string_view group_header) noexcept;
+
+struct RecordHeader {
+  std::uint32_t size = 0;
+  std::uint32_t crc = 0;
+  std::uint8_t type = 0;
+};
+void encode(const RecordHeader& header, char* into) noexcept;
+[[nodiscard]] RecordHeader decode_record(const char* bytes) noexcept;
+/// Covers body, sequence and type: a record cannot pass for another one. The body comes first so
+/// that its part can be computed before the sequence is known.
+[[nodiscard]] std::uint32_t record_crc(std::uint32_t body_crc, std::uint64_t sequence,
+                                       std::uint8_t type) noexcept;
+
+[[nodiscard]] constexpr std::uint64_t aligned(std::uint64_t offset) noexcept {
+  return (offset + group_alignment - 1) / group_alignment * group_alignment;
+}
+
+}  // namespace dlo::journal_format

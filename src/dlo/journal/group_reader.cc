@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <cstring>
+
+#include "dlo/journal/crc32c.h"
+#include "dlo/journal/recovery.h"
+
+namespace dlo {
+namespace {
+
+namespace format = journal_format;
+
+/// True if every record of the group is whole and unchanged and the group's checksum holds.
+bool verifies(const format::GroupHeader& header, std::string_view bytes) noexcept {
+  const std::size_t end = format::group_header_size + header.size;
+  std::size_t at = format::group_header_size;
+  std::uint32_t headers_crc = 0;
+  for (std::uint32_t i = 0; i < header.records; ++i) {
+    if (end - at < format::record_header_size) return false;
+    const auto record = format::decode_record(bytes.data() + at);
+    headers_crc = crc32c(headers_crc, bytes.substr(at, format::record_header_size));
+    at += format::record_header_size;
+    if (end - at < record.size) return false;
+    const std::uint32_t body = crc32c(0, bytes.substr(at, record.size));
+    if (record.crc != format::record_crc(body, header.first_sequence + i, record.type)) {
+      return false;
+    }
+    at += record.size;
+  }
+  return at == end && format::group_crc(headers_crc, bytes) == header.crc;
+}
+
+}  // namespace
+
+Result<ReadGroup> read_group(Segment& segment, std::uint64_t offset) {
+  ReadGroup group;
+  std::string head(format::group_header_size, '\0');
+  const auto got = segment.file->read_at(offset, head.data(), head.size());
+  if (!got) return got.error();
+  if (*got < head.size()) return group;
+  const auto header = format::decode_group(head);
+  if (!header || header->epoch != segment.number || header->records == 0) return group;
+  if (offset + head.size() + header->size > segment.size) return group;
+  // The padding up to the next group belongs to this one: a flip there is damage as well.
+  const std::size_t padded = format::aligned(head.size() + header->size);
+  std::string bytes(padded, '\0');
+  const auto all = segment.file->read_at(offset, bytes.data(), bytes.size());
+  if (!all) return all.error();
+  const std::size_t padding = head.size() + header->size;
+  if (*all < padding || bytes.find_first_not_of('\0', padding) != std::string::npos) return group;
+  if (!verifies(*header, bytes)) return group;
+  group.header = *header;
+  group.bytes = std::move(bytes);
+  return group;
+}
+
+Result<std::optional<format::GroupHeader>> find_group_behind(Segment& segment,
+                                                             std::uint64_t offset) {
+  constexpr std::size_t window = 1U << 20U;
+  std::string bytes(window + format::group_header_size, '\0');
+  for (std::uint64_t base = format::aligned(offset); base < segment.size; base += window) {
+    const auto got = segment.file->read_at(base, bytes.data(), bytes.size());
+    if (!got) return got.error();
+    const std::string_view view(bytes.data(), *got);
+    for (std::size_t at = 0; at < window && at + format::group_header_size <= view.size();
+         at += format::group_alignment) {
+      const auto header = format::decode_group(view.substr(at, format::group_header_size));
+      if (!header || header->epoch != segment.number) continue;
+      auto whole = read_group(segment, base + at);
+      if (!whole) return whole.error();
+      if (whole->valid()) return std::optional(whole->header);
+    }
+  }
+  return std::optional<format::GroupHeader>();
+}
+
+}  // namespace dlo

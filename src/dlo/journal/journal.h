@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dlo/core/result.h"
+#include "dlo/journal/file_system.h"
+
+namespace dlo {
+
+/// Where a record lies. Eight bytes, so that an index of millions stays small.
+struct Location {
+  std::uint32_t segment = 0;
+  std::uint32_t offset = 0;
+  bool operator==(const Location&) const = default;
+};
+
+/// A record to be read: where it lies, and which one must be there.
+struct Address {
+  Location location;
+  std::uint64_t sequence = 0;
+};
+
+/// A record to be written: `head` and `body` are joined, so that callers need not copy a body to
+/// put their own fields before it. Types 0 and 255 belong to the journal.
+struct NewRecord {
+  std::uint8_t type = 1;
+  std::string_view head;
+  std::string_view body;
+};
+
+/// A record as it is read back.
+struct Entry {
+  std::uint64_t sequence = 0;
+  std::uint8_t type = 0;
+  std::string_view body;
+  Location location;
+};
+
+struct JournalOptions {
+  std::uint64_t segment_size = 64U << 20U;
+  std::size_t backlog_limit = 8U << 20U;   // unsynced bytes beyond which appenders wait
+  std::size_t background_at = 64U << 10U;  // from this size on the journal's own thread syncs
+  std::size_t spare_segments = 4;          // emptied segments kept for reuse
+  bool prepare_ahead = true;               // a thread that readies the next segment
+};
+
+/// What opening found. Everything here is worth telling the operator.
+struct RecoveryReport {
+  bool clean = false;           // the last stop sealed the journal
+  std::uint64_t records = 0;    // read back
+  std::uint64_t cut_bytes = 0;  // of a group that a crash left unfinished; never acknowledged
+  std::string cut_file;
+  std::uint64_t cut_offset = 0;
+};
+
+struct JournalStats {
+  std::uint64_t next_sequence = 0;
+  std::uint64_t durable_sequence = 0;  // every record below this is synced
+  std::uint64_t groups = 0;
+  std::uint64_t syncs = 0;
+  std::uint64_t bytes_written = 0;  // passed to write calls, zeroing of segments apart
+  std::uint64_t disk_bytes = 0;     // size of all files
+  std::uint32_t active_segment = 0;
+  std::uint32_t segments = 0;
+};
+
+/// A moment of the journal from which replay can begin.
+struct JournalPosition {
+  std::uint64_t sequence = 0;  // the first record that is not yet in the owner's state
+  std::uint64_t segment = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t group = 0;
+  std::uint32_t previous_crc = 0;
+};
+
+/// An append-only log of records with group commit. Knows bytes, not messages.
+/// Threads  Any method from any thread.
+/// Durable  `durable(s)` returns ok only after the sync that covers record s; whoever waits
+///          shares it. `written(s)` only after the kernel has it: survives the process, not power.
+/// Failure  After a failed write or sync nothing more is acknowledged: every call answers
+///          unavailable until the journal is opened anew. A full disk before anything was
+///          placed answers `full` and changes nothing.
+/// Damage   Damage before something that is known to have been synced is corruption and refused
+///          with file and offset. Damage in what no sync covered is cut and reported.
+class Journal {
+ public:
+  using Visitor = std::function<Result<void>(const Entry&)>;
+
+  /// Replays every record from `from` (empty: from the oldest segment) through `visit`, then
+  /// accepts appends. `files` must outlive the journal.
+  [[nodiscard]] static Result<std::unique_ptr<Journal>> open(
+      FileSystem& files, const JournalOptions& options, const std::optional<JournalPosition>& from,
+      const Visitor& visit, RecoveryReport& report);
+
+  virtual ~Journal() = default;
+
+  /// Places records, in order and next to each other, and answers the sequence of the first.
+  /// `where[i]` is the location of record i; `where` may be empty. After a crash the list is there
+  /// wholly or not at all. Waits only when the backlog is full. Nothing is durable yet.
+  virtual Result<std::uint64_t> append(std::span<const NewRecord> records,
+                                       std::span<Location> where) = 0;
+  virtual Result<void> written(std::uint64_t sequence) = 0;
+  virtual Result<void> durable(std::uint64_t sequence) = 0;
+
+  /// Reads back records that are at least written, verifying their checksums. Neighbours are
+  /// fetched together: ask for many at once.
+  virtual Result<std::vector<std::string>> read(std::span<const Address> records) = 0;
+
+  /// Nothing in this segment is needed any more: its file is reused. Not the active one.
+  virtual Result<void> release(std::uint32_t segment) = 0;
+
+  [[nodiscard]] virtual JournalPosition position() = 0;
+  [[nodiscard]] virtual JournalStats stats() = 0;
+
+  /// Syncs and seals. Later calls answer unavailable.
+  virtual Result<void> close() = 0;
+};
+
+}  // namespace dlo

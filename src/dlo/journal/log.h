@@ -1,0 +1,99 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "dlo/journal/journal.h"
+#include "dlo/journal/recovery.h"
+#include "dlo/journal/segments.h"
+
+namespace dlo {
+
+/// The journal. Appenders fill the open group under a short lock; whoever needs durability and
+/// finds nobody syncing writes and syncs for everybody (a leader), so a lone caller pays no
+/// hand-over. From `background_at` bytes on a thread of our own does it, so that a caller with
+/// many records in flight goes on appending meanwhile.
+class Log final : public Journal {
+ public:
+  Log(FileSystem& files, const JournalOptions& options);
+  ~Log() override;
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  Result<void> start(const std::optional<JournalPosition>& from, const Visitor& visit,
+                     RecoveryReport& report);
+
+  Result<std::uint64_t> append(std::span<const NewRecord> records,
+                               std::span<Location> where) override;
+  Result<void> written(std::uint64_t sequence) override;
+  Result<void> durable(std::uint64_t sequence) override;
+  Result<std::vector<std::string>> read(std::span<const Address> records) override;
+  Result<void> release(std::uint32_t segment) override;
+  JournalPosition position() override;
+  JournalStats stats() override;
+  Result<void> close() override;
+
+ private:
+  /// A piece of a segment on its way to the kernel.
+  struct Piece {
+    SegmentPtr segment;
+    std::uint64_t offset = 0;
+    std::string bytes;
+    std::uint64_t zeros = 0;       // instead of bytes
+    std::uint64_t last_group = 0;  // 0: no group ends here
+    std::uint64_t end_sequence = 0;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  void open_group();
+  void close_group();
+  void place(const NewRecord& record, std::uint32_t body_crc);
+  Result<void> make_room(std::uint64_t bytes);
+  Result<void> next_segment(std::uint64_t room);
+  Result<void> wait_for_backlog(Lock& lock);
+  void write_out(Lock& lock);
+  void sync_out(Lock& lock);
+  void fail(const Error& error);
+  void background();
+  [[nodiscard]] Result<void> usable() const;
+
+  FileSystem& files_;
+  const JournalOptions options_;
+  Segments segments_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::condition_variable background_wake_;
+  std::optional<Error> error_;
+  bool closed_ = false;
+
+  // The open group.
+  SegmentPtr active_;
+  std::uint64_t group_offset_ = 0;  // where it will lie in the active segment
+  std::string group_;               // header (blank until it is closed) and records
+  std::uint32_t group_records_ = 0;
+  std::uint32_t record_headers_crc_ = 0;
+  std::uint64_t next_sequence_ = 1;
+  std::uint64_t next_group_ = 1;
+  std::uint32_t previous_crc_ = 0;
+
+  std::deque<Piece> pieces_;       // closed, not yet with the kernel
+  std::size_t backlog_ = 0;        // bytes placed and not yet synced
+  std::vector<SegmentPtr> dirty_;  // written to since their last sync
+  bool writing_ = false;
+  bool syncing_ = false;
+  std::uint64_t written_ = 1;  // every record below is with the kernel
+  std::uint64_t durable_ = 1;  // every record below is synced
+  std::uint64_t written_group_ = 0;
+  std::uint64_t synced_group_ = 0;
+
+  std::uint64_t syncs_ = 0;
+  std::uint64_t bytes_written_ = 0;
+  bool stopping_ = false;
+  std::thread background_;
+};
+
+}  // namespace dlo

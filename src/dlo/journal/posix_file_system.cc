@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dlo/journal/file_system.h"
+
+namespace dlo {
+namespace {
+
+Error system_error(const char* where, const std::string& path, int number) {
+  const bool no_room = number == ENOSPC || number == EDQUOT;
+  const bool denied = number == EROFS || number == EACCES || number == EPERM;
+  Code code = Code::unavailable;
+  if (no_room) code = Code::full;
+  if (denied) code = Code::refused;
+  if (number == ENOENT) code = Code::not_found;
+  std::string detail = path + ": " + std::strerror(number) + ".";
+  if (no_room) detail += " Free some space on that file system; nothing acknowledged was lost.";
+  if (denied) detail += " Check the permissions of the data directory.";
+  return Error{code, where, std::move(detail)};
+}
+
+class PosixFile final : public File {
+ public:
+  PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~PosixFile() override { ::close(fd_); }
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  Result<void> write_at(std::uint64_t offset, std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const auto n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (n < 0) {
+        if (errno == EINTR) continue;
+        return system_error("journal.write", path_, errno);
+      }
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+      offset += static_cast<std::uint64_t>(n);
+    }
+    return {};
+  }
+
+  Result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t size) override {
+    std::size_t got = 0;
+    while (got < size) {
+      const auto n = ::pread(fd_, into + got, size - got, static_cast<off_t>(offset + got));
+      if (n < 0) {
+        if (errno == EINTR) continue;
+        return system_error("journal.read", path_, errno);
+      }
+      if (n == 0) break;
+      got += static_cast<std::size_t>(n);
+    }
+    return got;
+  }
+
+  Result<void> sync() override {
+    if (::fdatasync(fd_) != 0) return system_error("journal.sync", path_, errno);
+    return {};
+  }
+
+  Result<std::uint64_t> size() override {
+    struct stat info{};
+    if (::fstat(fd_, &info) != 0) return system_error("journal.size", path_, errno);
+    return static_cast<std::uint64_t>(info.st_size);
+  }
+
+  Result<void> truncate(std::uint64_t size) override {
+    if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) {
+      return system_error("journal.truncate", path_, errno);
+    }
+    return {};
+  }
+
+ private:
+  int fd_;
+  std::string path_;
+};
+
+class PosixFileSystem final : public FileSystem {
+ public:
+  PosixFileSystem(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  ~PosixFileSystem() override { ::close(fd_); }
+  PosixFileSystem(const PosixFileSystem&) = delete;
+  PosixFileSystem& operator=(const PosixFileSystem&) = delete;
+
+  Result<std::unique_ptr<File>> open(const std::string& name, OpenMode mode) override {
+    int flags = O_CLOEXEC | (mode == OpenMode::read_only ? O_RDONLY : O_RDWR);
+    if (mode == OpenMode::create) flags |= O_CREAT | O_EXCL;
+    const int fd = ::openat(fd_, name.c_str(), flags, 0640);
+    if (fd < 0) return system_error("journal.open", describe(name), errno);
+    return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, describe(name)));
+  }
+
+  Result<std::vector<std::string>> list() override {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
+      if (entry.is_regular_file(error)) names.push_back(entry.path().filename().string());
+    }
+    if (error) return system_error("journal.list", path_, error.value());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Result<void> rename(const std::string& from, const std::string& to) override {
+    if (::renameat(fd_, from.c_str(), fd_, to.c_str()) != 0) {
+      return system_error("journal.rename", describe(from), errno);
+    }
+    return {};
+  }
+
+  Result<void> remove(const std::string& name) override {
+    if (::unlinkat(fd_, name.c_str(), 0) != 0) {
+      return system_error("journal.remove", describe(name), errno);
+    }
+    return {};
+  }
+
+  Result<void> sync_names() override {
+    if (::fsync(fd_) != 0) return system_error("journal.sync_names", path_, errno);
+    return {};
+  }
+
+  std::string describe(const std::string& name) const override { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FileSystem>> open_directory(const std::string& path, bool read_only) {
+  std::error_code error;
+  if (!read_only) std::filesystem::create_directories(path, error);
+  if (error) return system_error("journal.open_directory", path, error.value());
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_error("journal.open_directory", path, errno);
+  return std::unique_ptr<FileSystem>(std::make_unique<PosixFileSystem>(path, fd));
+}
+
+}  // namespace dlo

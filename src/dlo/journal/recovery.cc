@@ -1,0 +1,232 @@
+#include "dlo/journal/recovery.h"
+
+#include <algorithm>
+
+namespace dlo {
+namespace {
+
+namespace format = journal_format;
+
+constexpr std::uint8_t seal_type = 255;
+
+Error corruption(const FileSystem& files, std::uint64_t segment, std::uint64_t offset,
+                 const std::string& what) {
+  return Error{Code::corrupt, "journal.open",
+               files.describe(segment_name(segment)) + " at byte " + std::to_string(offset) + ": " +
+                   what +
+                   " What was written after it is intact, so this is damage, not an unfinished "
+                   "write. Nothing was changed. Run 'dlo queue fsck' on the directory to see what "
+                   "is affected, and restore the file from a backup if there is one."};
+}
+
+/// Walks the segments in order and hands records to the visitor.
+class Walk {
+ public:
+  Walk(FileSystem& files, Segments& segments, const std::optional<JournalPosition>& from,
+       const Journal::Visitor& visit, RecoveryReport& report, bool read_only)
+      : files_(files),
+        segments_(segments),
+        from_(from),
+        visit_(visit),
+        report_(report),
+        read_only_(read_only) {}
+
+  Result<LogEnd> run();
+
+ private:
+  Result<void> adopt_files();
+  Result<void> look_at(const std::string& name, std::uint64_t number);
+  Result<void> walk(Segment& segment, bool last);
+  Result<void> replay(const ReadGroup& group, Segment& segment, std::uint64_t offset);
+  Result<void> at_damage(Segment& segment, std::uint64_t offset, bool last);
+  Result<void> only_zeros_behind(Segment& segment, std::uint64_t offset);
+  [[nodiscard]] bool continues(const format::GroupHeader& header) const noexcept;
+
+  FileSystem& files_;
+  Segments& segments_;
+  const std::optional<JournalPosition>& from_;
+  const Journal::Visitor& visit_;
+  RecoveryReport& report_;
+  bool read_only_;
+  LogEnd end_;
+  bool chained_ = false;  // the group before is known, so the next must continue it
+  bool cut_ = false;
+};
+
+Result<void> Walk::look_at(const std::string& name, std::uint64_t number) {
+  auto file = files_.open(name, read_only_ ? OpenMode::read_only : OpenMode::read_write);
+  if (!file) return file.error();
+  auto segment = std::make_shared<Segment>();
+  segment->number = number;
+  segment->file = std::move(*file);
+  const auto size = segment->file->size();
+  if (!size) return size.error();
+  segment->size = *size;
+  std::string head(format::segment_header_size, '\0');
+  const auto got = segment->file->read_at(0, head.data(), head.size());
+  if (!got) return got.error();
+  head.resize(*got);
+  if (const auto claimed = format::claimed_version(head); claimed && *claimed > format::version) {
+    return Error{Code::refused, "journal.open",
+                 files_.describe(name) + " has format version " + std::to_string(*claimed) +
+                     "; this program reads up to " + std::to_string(format::version) +
+                     ". Use a newer dlo. Nothing was changed."};
+  }
+  const auto header = format::decode_segment(head);
+  if (header && header->number == number) {
+    segments_.adopt(std::move(segment));
+    return {};
+  }
+  const auto behind = find_group_behind(*segment, 0);
+  if (!behind) return behind.error();
+  if (*behind) return corruption(files_, number, 0, "The segment header is damaged.");
+  // Readied or recycled, but never written in this life.
+  segment.reset();
+  if (read_only_) return {};
+  const std::string spare = "spare-" + name;
+  const auto renamed = files_.rename(name, spare);
+  if (!renamed) return renamed;
+  end_.next_segment = std::max(end_.next_segment, number + 1);
+  (void)files_.remove(spare);  // its length is unknown: not worth keeping
+  return {};
+}
+
+Result<void> Walk::adopt_files() {
+  const auto names = files_.list();
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    if (name.starts_with("spare-") && !read_only_) (void)files_.remove(name);
+    const auto number = parse_segment_name(name);
+    if (!number) continue;
+    const auto looked = look_at(name, *number);
+    if (!looked) return looked;
+  }
+  return {};
+}
+
+bool Walk::continues(const format::GroupHeader& header) const noexcept {
+  if (!chained_) return true;
+  return header.group == end_.next_group && header.first_sequence == end_.next_sequence &&
+         header.previous_crc == end_.previous_crc;
+}
+
+Result<void> Walk::replay(const ReadGroup& group, Segment& segment, std::uint64_t offset) {
+  std::size_t at = format::group_header_size;
+  for (std::uint32_t i = 0; i < group.header.records; ++i) {
+    const auto record = format::decode_record(group.bytes.data() + at);
+    const std::uint64_t sequence = group.header.first_sequence + i;
+    const std::string_view body =
+        std::string_view(group.bytes).substr(at + format::record_header_size, record.size);
+    report_.clean = record.type == seal_type;
+    const bool wanted = !from_ || sequence >= from_->sequence;
+    if (record.type != seal_type && wanted) {
+      ++report_.records;
+      const Location location{static_cast<std::uint32_t>(segment.number),
+                              static_cast<std::uint32_t>(offset + at)};
+      const auto seen = visit_(Entry{sequence, record.type, body, location});
+      if (!seen) return seen;
+    }
+    at += format::record_header_size + record.size;
+  }
+  end_.next_sequence = group.header.first_sequence + group.header.records;
+  end_.next_group = group.header.group + 1;
+  end_.previous_crc = group.header.crc;
+  chained_ = true;
+  return {};
+}
+
+/// Nothing valid at `offset`: the end of the segment, the end of the log, a write that a crash
+/// interrupted, or damage. Only the last is an error.
+Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) {
+  const auto behind = find_group_behind(segment, offset);
+  if (!behind) return behind.error();
+  if (*behind) {
+    // A later group says how far back the unsynced part began when it was written.
+    const std::uint64_t synced_below = (*behind)->group - (*behind)->unsynced;
+    if (!last || end_.next_group < synced_below) {
+      return corruption(files_, segment.number, offset, "A group of records is damaged.");
+    }
+  }
+  if (!last) return only_zeros_behind(segment, offset);
+  std::string rest(std::min<std::uint64_t>(segment.size - offset, 1U << 16U), '\0');
+  const auto got = segment.file->read_at(offset, rest.data(), rest.size());
+  if (!got) return got.error();
+  const auto group = format::decode_group(rest);
+  const bool begun = group && group->epoch == segment.number;
+  if (begun || *behind) {
+    cut_ = true;
+    report_.cut_file = files_.describe(segment_name(segment.number));
+    report_.cut_offset = offset;
+    report_.cut_bytes = begun ? format::group_header_size + group->size : rest.size();
+  }
+  if (read_only_ || offset == segment.size) return {};
+  // Whatever lies behind the end must never be taken for a part of the log later on.
+  auto done = segment.file->truncate(offset);
+  if (done) done = segment.file->sync();
+  if (done) segment.size = offset;
+  return done;
+}
+
+/// Appending zeroes what it leaves of a segment, so anything else there is damage.
+Result<void> Walk::only_zeros_behind(Segment& segment, std::uint64_t offset) {
+  std::string rest(segment.size - offset, '\0');
+  const auto got = segment.file->read_at(offset, rest.data(), rest.size());
+  if (!got) return got.error();
+  const std::size_t at = rest.find_first_not_of('\0');
+  if (at == std::string::npos) return {};
+  return corruption(files_, segment.number, offset + at, "There are bytes behind the last group.");
+}
+
+Result<void> Walk::walk(Segment& segment, bool last) {
+  std::uint64_t offset = format::segment_header_size;
+  if (from_ && from_->segment == segment.number) offset = from_->offset;
+  while (offset + format::group_header_size <= segment.size) {
+    auto group = read_group(segment, offset);
+    if (!group) return group.error();
+    if (!group->valid()) break;
+    if (!continues(group->header)) {
+      return corruption(files_, segment.number, offset,
+                        "This group does not continue the one before it.");
+    }
+    const auto replayed = replay(*group, segment, offset);
+    if (!replayed) return replayed;
+    offset = format::aligned(offset + group->bytes.size());
+  }
+  return at_damage(segment, std::min(offset, segment.size), last);
+}
+
+Result<LogEnd> Walk::run() {
+  const auto adopted = adopt_files();
+  if (!adopted) return adopted.error();
+  auto numbers = segments_.numbers();
+  if (from_) {
+    std::erase_if(numbers, [&](std::uint64_t number) { return number < from_->segment; });
+    end_.next_sequence = from_->sequence;
+    end_.next_group = from_->group;
+    end_.previous_crc = from_->previous_crc;
+  }
+  std::uint64_t before = 0;
+  for (const std::uint64_t number : numbers) {
+    // Segments emptied in between are gone: the chain is only checked between neighbours.
+    if (before != 0 && number != before + 1) chained_ = false;
+    const auto walked = walk(*segments_.find(number), number == numbers.back());
+    if (!walked) return walked.error();
+    before = number;
+    end_.next_segment = std::max(end_.next_segment, number + 1);
+  }
+  for (const std::uint64_t number : segments_.numbers()) {
+    end_.next_segment = std::max(end_.next_segment, number + 1);
+  }
+  if (cut_) report_.clean = false;
+  return end_;
+}
+
+}  // namespace
+
+Result<LogEnd> recover(FileSystem& files, Segments& segments,
+                       const std::optional<JournalPosition>& from, const Journal::Visitor& visit,
+                       RecoveryReport& report, bool read_only) {
+  return Walk(files, segments, from, visit, report, read_only).run();
+}
+
+}  // namespace dlo

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dlo/journal/format.h"
+#include "dlo/journal/journal.h"
+#include "dlo/journal/segments.h"
+
+namespace dlo {
+
+/// Where the log ends and what the next group must continue.
+struct LogEnd {
+  std::uint64_t next_sequence = 1;
+  std::uint64_t next_group = 1;
+  std::uint32_t previous_crc = 0;
+  std::uint64_t next_segment = 1;
+};
+
+/// Finds the segments in `files`, hands valid ones to `segments`, replays them from `from`, and
+/// cuts what a crash left unfinished. Returns where to go on.
+[[nodiscard]] Result<LogEnd> recover(FileSystem& files, Segments& segments,
+                                     const std::optional<JournalPosition>& from,
+                                     const Journal::Visitor& visit, RecoveryReport& report,
+                                     bool read_only = false);
+
+/// One group read from a segment, or why it is none.
+struct ReadGroup {
+  journal_format::GroupHeader header;
+  std::string bytes;  // header and records; empty: nothing valid at this place
+  [[nodiscard]] bool valid() const noexcept { return !bytes.empty(); }
+};
+
+/// Reads and verifies the group at `offset`: magic, epoch, every checksum.
+[[nodiscard]] Result<ReadGroup> read_group(Segment& segment, std::uint64_t offset);
+
+/// The first valid group of this segment's epoch behind `offset`, if there is any.
+[[nodiscard]] Result<std::optional<journal_format::GroupHeader>> find_group_behind(
+    Segment& segment, std::uint64_t offset);
+
+}  // namespace dlo

@@ -1,0 +1,123 @@
+#include "support/fault_file_system.h"
+
+#include <algorithm>
+
+namespace dlo::testing {
+
+using Op = FaultFileSystem::Op;
+
+namespace {
+Error failed(Code code, const std::string& name) {
+  return Error{code, "fault", name + ": made to fail."};
+}
+}  // namespace
+
+class FaultFile final : public File {
+ public:
+  FaultFile(FaultFileSystem& owner, std::shared_ptr<FaultFileSystem::Node> node, std::string name)
+      : owner_(owner), node_(std::move(node)), name_(std::move(name)) {}
+
+  Result<void> write_at(std::uint64_t offset, std::string_view bytes) override {
+    const std::lock_guard lock(owner_.mutex_);
+    const auto code = owner_.fault ? owner_.fault(Op::write, name_) : std::nullopt;
+    if (code) bytes = bytes.substr(0, owner_.random_() % (bytes.size() + 1));
+    if (node_->now.size() < offset + bytes.size()) node_->now.resize(offset + bytes.size());
+    std::copy(bytes.begin(), bytes.end(), node_->now.begin() + static_cast<std::ptrdiff_t>(offset));
+    if (code) return failed(*code, name_);
+    return {};
+  }
+
+  Result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t size) override {
+    const std::lock_guard lock(owner_.mutex_);
+    if (offset >= node_->now.size()) return std::size_t{0};
+    const std::size_t there = std::min<std::size_t>(size, node_->now.size() - offset);
+    std::copy_n(node_->now.begin() + static_cast<std::ptrdiff_t>(offset), there, into);
+    return there;
+  }
+
+  Result<void> sync() override {
+    const std::lock_guard lock(owner_.mutex_);
+    if (const auto code = owner_.fault ? owner_.fault(Op::sync, name_) : std::nullopt) {
+      return failed(*code, name_);
+    }
+    ++owner_.syncs_;
+    node_->stable = node_->now;
+    return {};
+  }
+
+  Result<std::uint64_t> size() override {
+    const std::lock_guard lock(owner_.mutex_);
+    return static_cast<std::uint64_t>(node_->now.size());
+  }
+
+  Result<void> truncate(std::uint64_t size) override {
+    const std::lock_guard lock(owner_.mutex_);
+    node_->now.resize(size);
+    return {};
+  }
+
+ private:
+  FaultFileSystem& owner_;
+  std::shared_ptr<FaultFileSystem::Node> node_;
+  std::string name_;
+};
+
+Result<std::unique_ptr<File>> FaultFileSystem::open(const std::string& name, OpenMode mode) {
+  const std::lock_guard lock(mutex_);
+  if (const auto code = fault ? fault(Op::open, name) : std::nullopt) return failed(*code, name);
+  auto found = nodes_.find(name);
+  if (found == nodes_.end()) {
+    if (mode != OpenMode::create) return failed(Code::not_found, name);
+    found = nodes_.emplace(name, std::make_shared<Node>()).first;
+  } else if (mode == OpenMode::create) {
+    return failed(Code::conflict, name);
+  }
+  return std::unique_ptr<File>(std::make_unique<FaultFile>(*this, found->second, name));
+}
+
+Result<std::vector<std::string>> FaultFileSystem::list() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, node] : nodes_) names.push_back(name);
+  return names;
+}
+
+Result<void> FaultFileSystem::rename(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(mutex_);
+  if (const auto code = fault ? fault(Op::rename, from) : std::nullopt) return failed(*code, from);
+  auto node = nodes_.extract(from);
+  if (node.empty()) return failed(Code::not_found, from);
+  nodes_[to] = std::move(node.mapped());
+  return {};
+}
+
+Result<void> FaultFileSystem::remove(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  nodes_.erase(name);
+  return {};
+}
+
+Result<void> FaultFileSystem::sync_names() {
+  return {};
+}
+
+void FaultFileSystem::power_cut(std::uint64_t seed) {
+  const std::lock_guard lock(mutex_);
+  std::mt19937_64 random(seed);
+  constexpr std::size_t sector = 512;
+  for (auto& [name, node] : nodes_) {
+    std::string after = node->stable;
+    after.resize(node->now.size());
+    for (std::size_t at = 0; at < after.size(); at += sector) {
+      const std::size_t size = std::min(sector, after.size() - at);
+      if (random() % 2 == 0) after.replace(at, size, node->now, at, size);
+    }
+    node = std::make_shared<Node>(Node{after, after});
+  }
+}
+
+std::string& FaultFileSystem::bytes(const std::string& name) {
+  return nodes_.at(name)->now;
+}
+
+}  // namespace dlo::testing

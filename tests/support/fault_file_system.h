@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "dlo/journal/file_system.h"
+
+namespace dlo::testing {
+
+/// A disk in memory that fails on request and forgets what a power cut would forget.
+class FaultFileSystem final : public FileSystem {
+ public:
+  enum class Op : std::uint8_t { write, sync, open, rename };
+  /// Asked before each operation; a code makes it fail. A failing write writes a random part.
+  std::function<std::optional<Code>(Op, const std::string& name)> fault;
+
+  Result<std::unique_ptr<File>> open(const std::string& name, OpenMode mode) override;
+  Result<std::vector<std::string>> list() override;
+  Result<void> rename(const std::string& from, const std::string& to) override;
+  Result<void> remove(const std::string& name) override;
+  Result<void> sync_names() override;
+  [[nodiscard]] std::string describe(const std::string& name) const override { return name; }
+
+  /// The machine loses power: of what was written since the last sync of a file, each 512-byte
+  /// sector survives by chance, in any combination.
+  void power_cut(std::uint64_t seed);
+
+  /// The bytes of a file as they are, to look at and to damage.
+  std::string& bytes(const std::string& name);
+  [[nodiscard]] std::uint64_t syncs() const noexcept { return syncs_; }
+
+  struct Node {
+    std::string now;     // what the kernel has
+    std::string stable;  // what the disk has
+  };
+
+ private:
+  friend class FaultFile;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Node>> nodes_;
+  std::mt19937_64 random_{7};
+  std::uint64_t syncs_ = 0;
+};
+
+}  // namespace dlo::testing

@@ -1,0 +1,367 @@
+#include "dlo/journal/journal.h"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+
+#include "support/fault_file_system.h"
+#include "support/must.h"
+
+#include "dlo/journal/crc32c.h"
+
+namespace dlo {
+namespace {
+
+using testing::FaultFileSystem;
+using testing::must;
+
+struct Seen {
+  std::uint64_t sequence;
+  std::uint8_t type;
+  std::string body;
+  Location location;
+};
+
+JournalOptions small_segments() {
+  JournalOptions options;
+  options.segment_size = 4096;
+  return options;
+}
+
+/// A journal on a disk that can fail, reopened as often as a test likes.
+class JournalTest : public ::testing::Test {
+ protected:
+  Result<std::unique_ptr<Journal>> try_open(JournalOptions options = small_segments(),
+                                            std::optional<JournalPosition> from = {}) {
+    seen_.clear();
+    report_ = {};
+    return Journal::open(
+        *disk_, options, from,
+        [this](const Entry& entry) -> Result<void> {
+          seen_.push_back({entry.sequence, entry.type, std::string(entry.body), entry.location});
+          return {};
+        },
+        report_);
+  }
+  void open(JournalOptions options = small_segments()) {
+    journal_.reset();
+    journal_ = must(try_open(options));
+  }
+  std::uint64_t append(const std::string& body, std::uint8_t type = 1) {
+    const NewRecord record{type, {}, body};
+    return must(journal_->append({&record, 1}, {}));
+  }
+  std::uint64_t append_durable(const std::string& body) {
+    const auto sequence = append(body);
+    must(journal_->durable(sequence));
+    return sequence;
+  }
+  [[nodiscard]] std::vector<std::string> bodies() const {
+    std::vector<std::string> all;
+    for (const Seen& each : seen_) all.push_back(each.body);
+    return all;
+  }
+
+  std::unique_ptr<FaultFileSystem> disk_ = std::make_unique<FaultFileSystem>();
+  std::vector<Seen> seen_;
+  RecoveryReport report_;
+  std::unique_ptr<Journal> journal_;
+};
+
+TEST(Crc32c, KnowsThePublishedVectorsAndBothWaysAgree) {
+  EXPECT_EQ(crc32c(0, "123456789"), 0xE3069283U);
+  EXPECT_EQ(crc32c(0, std::string(32, '\0')), 0x8A9136AAU);
+  std::mt19937 random(1);
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_EQ(crc32c(17, bytes), crc32c_portable(17, bytes)) << i;
+    bytes.push_back(static_cast<char>(random()));
+  }
+  EXPECT_EQ(crc32c(crc32c(0, "1234"), "56789"), crc32c(0, "123456789"));
+}
+
+TEST_F(JournalTest, WhatWasDurableIsReadBackInOrderAfterTheProcessDies) {
+  open();
+  append_durable("one");
+  append_durable("two");
+  append_durable("");
+  open();
+  EXPECT_EQ(bodies(), (std::vector<std::string>{"one", "two", ""}));
+  EXPECT_EQ(seen_[0].sequence, 1U);
+  EXPECT_EQ(seen_[2].sequence, 3U);
+  EXPECT_FALSE(report_.clean);
+}
+
+TEST_F(JournalTest, ACleanStopIsRecognised) {
+  open();
+  append_durable("one");
+  must(journal_->close());
+  open();
+  EXPECT_TRUE(report_.clean);
+  EXPECT_EQ(report_.cut_bytes, 0U);
+  EXPECT_EQ(bodies(), std::vector<std::string>{"one"});
+}
+
+TEST_F(JournalTest, RecordsGoOnThroughManySegmentsAndManyLives) {
+  std::vector<std::string> expected;
+  for (int life = 0; life < 5; ++life) {
+    open();
+    for (int i = 0; i < 50; ++i) {
+      expected.push_back(std::string(static_cast<std::size_t>(i * 7), 'a') + std::to_string(life));
+      append_durable(expected.back());
+    }
+    if (life % 2 == 0) must(journal_->close());
+  }
+  open();
+  EXPECT_EQ(bodies(), expected);
+  EXPECT_GT(journal_->stats().segments, 5U);
+}
+
+TEST_F(JournalTest, ARecordLargerThanASegmentIsKept) {
+  open();
+  const std::string large(100'000, 'x');
+  append_durable("before");
+  append_durable(large);
+  append_durable("after");
+  open();
+  EXPECT_EQ(bodies(), (std::vector<std::string>{"before", large, "after"}));
+}
+
+TEST_F(JournalTest, ARecordIsReadBackByItsLocation) {
+  open();
+  std::vector<std::string> texts;
+  for (int i = 0; i < 100; ++i) texts.push_back("body " + std::to_string(i * i));
+  std::vector<Address> addresses;
+  for (const std::string& text : texts) {
+    const NewRecord record{3, "head ", text};
+    Location where;
+    const auto sequence = must(journal_->append({&record, 1}, {&where, 1}));
+    must(journal_->written(sequence));
+    addresses.push_back({where, sequence});
+  }
+  std::shuffle(addresses.begin(), addresses.end(), std::mt19937(3));
+  const auto read = must(journal_->read(addresses));
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    EXPECT_EQ(read[i], "head " + texts[addresses[i].sequence - 1]);
+  }
+}
+
+TEST_F(JournalTest, ADamagedRecordIsNeverHandedOut) {
+  open();
+  const std::string body(100, 'q');
+  const NewRecord record{1, {}, body};
+  Location where;
+  const auto sequence = must(journal_->append({&record, 1}, {&where, 1}));
+  must(journal_->durable(sequence));
+  disk_->bytes(disk_->list().value().front())[where.offset + 50] ^= 1;
+  const Address address{where, sequence};
+  const auto read = journal_->read({&address, 1});
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Code::corrupt);
+  EXPECT_NE(read.error().detail.find(".seg at byte"), std::string::npos) << read.error().detail;
+}
+
+TEST_F(JournalTest, WhoeverWaitsSharesOneSync) {
+  open();
+  const auto before = disk_->syncs();
+  std::uint64_t last = 0;
+  for (int i = 0; i < 100; ++i) last = append("x");
+  must(journal_->durable(last));
+  EXPECT_LE(disk_->syncs() - before, 2U);
+}
+
+TEST_F(JournalTest, AfterAFailedSyncNothingIsAcknowledged) {
+  open();
+  append_durable("kept");
+  disk_->fault = [](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+    if (op == FaultFileSystem::Op::sync) return Code::unavailable;
+    return std::nullopt;
+  };
+  const auto lost = append("unknown");
+  EXPECT_FALSE(journal_->durable(lost));
+  disk_->fault = nullptr;  // the disk recovers, but what it holds is not known any more
+  EXPECT_FALSE(journal_->durable(lost));
+  const NewRecord record{1, {}, "more"};
+  const auto again = journal_->append({&record, 1}, {});
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().detail.find("read-only"), std::string::npos);
+  open();
+  ASSERT_FALSE(seen_.empty());
+  EXPECT_EQ(seen_.front().body, "kept");
+}
+
+TEST_F(JournalTest, AFullDiskRefusesTheAppendAndChangesNothing) {
+  JournalOptions options = small_segments();
+  options.prepare_ahead = false;
+  open(options);
+  append_durable("kept");
+  disk_->fault = [](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+    if (op == FaultFileSystem::Op::open) return Code::full;
+    return std::nullopt;
+  };
+  const std::string large(8000, 'x');
+  const NewRecord record{1, {}, large};
+  const auto refused = journal_->append({&record, 1}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::full);
+  disk_->fault = nullptr;
+  append_durable("room again");
+  open(options);
+  EXPECT_EQ(bodies(), (std::vector<std::string>{"kept", "room again"}));
+}
+
+TEST_F(JournalTest, EveryFlippedBitOfASealedJournalIsDetected) {
+  open();
+  for (int i = 0; i < 40; ++i) append_durable("record " + std::to_string(i * 1000));
+  must(journal_->close());
+  journal_.reset();
+  for (const std::string& name : must(disk_->list())) {
+    const std::string original = disk_->bytes(name);
+    for (std::size_t at = 0; at < original.size(); ++at) {
+      FaultFileSystem copy;
+      for (const std::string& each : must(disk_->list())) {
+        must(must(copy.open(each, OpenMode::create))->write_at(0, disk_->bytes(each)));
+      }
+      copy.bytes(name)[at] = static_cast<char>(copy.bytes(name)[at] ^ (1 << (at % 8)));
+      RecoveryReport report;
+      const auto opened = Journal::open(
+          copy, small_segments(), {}, [](const Entry&) { return Result<void>(); }, report);
+      EXPECT_TRUE(!opened || report.cut_bytes > 0 || !report.clean) << name << " byte " << at;
+    }
+  }
+}
+
+TEST_F(JournalTest, DamageBeforeSomethingSyncedIsCorruptionWithFileAndOffset) {
+  open();
+  append_durable("first");
+  append_durable("second");
+  append_durable("third");
+  journal_.reset();
+  auto& bytes = disk_->bytes(must(disk_->list()).front());
+  bytes[bytes.find("second")] ^= 1;
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::corrupt);
+  EXPECT_NE(opened.error().detail.find("000000000001.seg at byte"), std::string::npos)
+      << opened.error().detail;
+}
+
+TEST_F(JournalTest, DamageInTheLastGroupOfAnUncleanStopIsCutAndReported) {
+  open();
+  append_durable("first");
+  append_durable("second");
+  journal_.reset();
+  auto& bytes = disk_->bytes(must(disk_->list()).front());
+  bytes[bytes.find("second")] ^= 1;
+  open();
+  EXPECT_EQ(bodies(), std::vector<std::string>{"first"});
+  EXPECT_EQ(report_.cut_bytes, 48U + 9U + 6U);
+  append_durable("third");
+  open();
+  EXPECT_EQ(bodies(), (std::vector<std::string>{"first", "third"}));
+}
+
+TEST_F(JournalTest, AFutureFormatIsRefused) {
+  open();
+  append_durable("first");
+  journal_.reset();
+  disk_->bytes(must(disk_->list()).front())[8] = 9;
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::refused);
+  EXPECT_NE(opened.error().detail.find("version 9"), std::string::npos);
+}
+
+TEST_F(JournalTest, ReplayCanBeginAtAPosition) {
+  open();
+  append_durable("old");
+  append("in the state");
+  const JournalPosition position = journal_->position();
+  append_durable("new");
+  journal_.reset();
+  journal_ = must(try_open(small_segments(), position));
+  EXPECT_EQ(bodies(), std::vector<std::string>{"new"});
+  EXPECT_EQ(seen_[0].sequence, 3U);
+}
+
+TEST_F(JournalTest, AReleasedSegmentIsReusedAndTheRestStaysReadable) {
+  open();
+  for (int i = 0; i < 200; ++i) append_durable(std::string(100, 'a'));
+  const auto before = journal_->stats();
+  for (std::uint32_t segment = 1; segment < before.active_segment; ++segment) {
+    must(journal_->release(segment));
+  }
+  for (int i = 0; i < 400; ++i) append_durable(std::string(100, 'b'));
+  open();
+  ASSERT_FALSE(seen_.empty());
+  EXPECT_EQ(seen_.back().sequence, 600U);
+  std::uint64_t sequence = seen_.front().sequence;
+  for (const Seen& each : seen_) EXPECT_EQ(each.sequence, sequence++);
+}
+
+/// Random lists, some only written, some synced, then the power goes. Whatever was acknowledged
+/// must be there, nothing may be there in part, and nothing out of order.
+TEST_F(JournalTest, APowerCutLosesNothingThatWasAcknowledged) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    journal_.reset();
+    disk_ = std::make_unique<FaultFileSystem>();
+    std::mt19937_64 random(seed);
+    std::vector<std::string> placed;
+    std::size_t acknowledged = 0;
+    for (int life = 0; life < 3; ++life) {
+      open();
+      const auto found = bodies();
+      ASSERT_GE(found.size(), acknowledged) << "seed " << seed;
+      ASSERT_LE(found.size(), placed.size()) << "seed " << seed;
+      for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], placed[i]);
+      placed.resize(found.size());
+      acknowledged = found.size();
+      for (int i = 0; i < 40; ++i) {
+        placed.push_back(std::to_string(seed) + ":" + std::to_string(placed.size()) +
+                         std::string(random() % 900, 'z'));
+        const auto sequence = append(placed.back());
+        if (random() % 3 == 0) must(journal_->written(sequence));
+        if (random() % 4 == 0) {
+          must(journal_->durable(sequence));
+          acknowledged = placed.size();
+        }
+      }
+      journal_.reset();
+      disk_->power_cut(random());
+    }
+  }
+}
+
+TEST_F(JournalTest, ManyThreadsAppendAndEveryAcknowledgedRecordIsThere) {
+  JournalOptions options;
+  options.segment_size = 64U << 10U;
+  options.background_at = 2048;
+  open(options);
+  std::atomic<std::uint64_t> total{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 8; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 300; ++i) {
+          const auto sequence = append(std::to_string(t) + "/" + std::to_string(i));
+          if (i % 3 == 0) must(journal_->written(sequence));
+          if (i % 2 == 0) must(journal_->durable(sequence));
+          ++total;
+        }
+        must(journal_->durable(append("last")));
+      });
+    }
+  }
+  open(options);
+  EXPECT_EQ(seen_.size(), total + 8);
+  std::map<std::string, int> next;
+  for (const Seen& each : seen_) {
+    if (each.body == "last") continue;
+    const auto slash = each.body.find('/');
+    EXPECT_EQ(std::stoi(each.body.substr(slash + 1)), next[each.body.substr(0, slash)]++);
+  }
+}
+
+}  // namespace
+}  // namespace dlo
