@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+/// How redact.cc judges what it meets: characters, names and values.
+namespace dlo::redact_look {
+
+[[nodiscard]] constexpr bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+[[nodiscard]] constexpr bool is_upper(char c) noexcept {
+  return c >= 'A' && c <= 'Z';
+}
+[[nodiscard]] constexpr bool is_lower(char c) noexcept {
+  return c >= 'a' && c <= 'z';
+}
+[[nodiscard]] constexpr bool is_alnum(char c) noexcept {
+  return is_digit(c) || is_upper(c) || is_lower(c);
+}
+[[nodiscard]] constexpr bool is_word(char c) noexcept {
+  return is_alnum(c) || c == '_' || c == '-';
+}
+[[nodiscard]] constexpr bool is_blank(char c) noexcept {
+  return c == ' ' || c == '\t';
+}
+[[nodiscard]] constexpr bool is_space(char c) noexcept {
+  return is_blank(c) || (c >= '\n' && c <= '\r');
+}
+[[nodiscard]] constexpr bool is_quote(char c) noexcept {
+  return c == '"' || c == '\'' || c == '`';
+}
+[[nodiscard]] constexpr bool is_token68(char c) noexcept {
+  return is_word(c) || c == '.' || c == '~' || c == '+' || c == '/' || c == '=';
+}
+
+/// `a` is `lower`, ASCII case ignored.
+[[nodiscard]] bool same(std::string_view a, std::string_view lower) noexcept;
+[[nodiscard]] bool is_one_of(std::string_view word,
+                             std::span<const std::string_view> list) noexcept;
+
+/// The end of a name, folded: lower case, `_` and `-` left out.
+class FoldedName {
+ public:
+  explicit FoldedName(std::string_view name) noexcept;
+  [[nodiscard]] bool ends_like(std::span<const std::string_view> list) const noexcept;
+  [[nodiscard]] bool is(std::span<const std::string_view> list) const noexcept;
+  [[nodiscard]] std::string_view view() const noexcept;
+
+ private:
+  std::array<char, 24> kept_{};
+  std::size_t size_ = 0;
+};
+
+/// Random rather than written by a person: letters with digits, padding, or very long.
+[[nodiscard]] bool looks_random(std::string_view value) noexcept;
+
+/// What stands behind a scheme name: user and password in base64, or something random.
+[[nodiscard]] bool looks_like_credentials(std::string_view value);
+
+/// Empty, or nothing but stars.
+[[nodiscard]] bool is_masked(std::string_view value) noexcept;
+
+/// `null` and the like.
+[[nodiscard]] bool says_nothing(std::string_view value) noexcept;
+
+/// "must be at least 8 characters": the first word gives a sentence away. `after` is the character
+/// that follows the value: one quoted word is a value, not a sentence.
+[[nodiscard]] bool is_prose(std::string_view value, char after) noexcept;
+
+}  // namespace dlo::redact_look

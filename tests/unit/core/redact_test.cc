@@ -1,0 +1,277 @@
+#include "dlo/core/redact.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <string>
+#include <vector>
+
+namespace dlo {
+namespace {
+
+struct Row {
+  const char* name;
+  std::string text;
+  std::string expected;
+};
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.name;
+}
+
+class Secrets : public ::testing::TestWithParam<Row> {};
+
+TEST_P(Secrets, Vanish) {
+  EXPECT_EQ(redact(GetParam().text), GetParam().expected);
+  EXPECT_EQ(redact(GetParam().expected), GetParam().expected) << "a second pass changed it";
+}
+
+const std::string jwt =
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U";
+const std::string aws = std::string("AKIA") + "IOSFODNN7EXAMPLE";
+const std::string github = std::string("ghp_") + "16C7e42F292c6912E7710c838347Ae178B4a";
+
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(ConnectionStrings, Secrets, ::testing::ValuesIn<Row>({
+    {"AdoNet", "Server=db;User Id=sa;Password=p@ss,w)rd&1;Database=x", "Server=db;User Id=sa;Password=***;Database=x"},
+    {"AdoNetPwd", "server=db;uid=sa;pwd=hunter2;", "server=db;uid=sa;pwd=***;"},
+    {"ServiceBus", "Endpoint=sb://a.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=Zm9vYmFyMTIz+/=;EntityPath=q",
+                   "Endpoint=sb://a.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=***;EntityPath=q"},
+    {"AzureStorage", "AccountName=acc;AccountKey=abcd1234/+==;EndpointSuffix=core.windows.net", "AccountName=acc;AccountKey=***;EndpointSuffix=core.windows.net"},
+    {"Redis", "redis:6380,password=abc=,ssl=True,abortConnect=False", "redis:6380,password=***,ssl=True,abortConnect=False"},
+    {"Libpq", "host=db port=5432 user=app password=s3cret dbname=x", "host=db port=5432 user=app password=*** dbname=x"},
+    {"LibpqQuoted", "user=app password='s3 cret' dbname=x", "user=app password='***' dbname=x"},
+    {"Jaas", R"(PlainLoginModule required username="app" password="s3cret";)", R"(PlainLoginModule required username="app" password="***";)"},
+    {"Properties", "spring.datasource.password=s3cret", "spring.datasource.password=***"},
+    {"Environment", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG", "AWS_SECRET_ACCESS_KEY=***"},
+    {"SentenceEnd", "cannot connect with password=hunter2. Giving up", "cannot connect with password=***. Giving up"},
+    {"Spaced", "password = hunter2", "password = ***"},
+    {"CommandLine", "mysqldump --password hunter2 --host db", "mysqldump --password *** --host db"},
+    {"CommandLineJoined", "tool --api-key=abc --verbose", "tool --api-key=*** --verbose"},
+    {"Sql", "CREATE USER bob IDENTIFIED BY 'hunter2' REQUIRE SSL", "CREATE USER bob IDENTIFIED BY '***' REQUIRE SSL"},
+    {"SqlPassword", "ALTER ROLE bob PASSWORD 'hunter2'", "ALTER ROLE bob PASSWORD '***'"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Urls, Secrets, ::testing::ValuesIn<Row>({
+    {"UserAndPassword", "cannot reach amqp://guest:guest@mq:5672/vhost now", "cannot reach amqp://***@mq:5672/vhost now"},
+    {"TokenAsUser", "git clone https://" + github + "@github.com/a/b", "git clone https://***@github.com/a/b"},
+    {"PasswordOnly", "redis://:hunter2@cache:6379", "redis://***@cache:6379"},
+    {"AtInPassword", "postgres://u:p@ss@db/x", "postgres://***@db/x"},
+    {"SlashInPassword", "postgres://u:p/ss@db/x", "postgres://***@db/x"},
+    {"Several", "mongodb://u:p@a,b://x:y@c", "mongodb://***@a,b://***@c"},
+    {"QueryString", "GET https://x/y?user=bob&token=abc123def456&page=2 failed", "GET https://x/y?user=bob&token=***&page=2 failed"},
+    {"SasSignature", "https://a.blob.core.windows.net/c?sv=2022&sig=aB3%2Fx9Q%3D&se=2026", "https://a.blob.core.windows.net/c?sv=2022&sig=***&se=2026"},
+    {"Encoded", "next=https%3A%2F%2Fx%3Fpassword%3Dhunter2%26a%3D1", "next=https%3A%2F%2Fx%3Fpassword%3D***%26a%3D1"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Headers, Secrets, ::testing::ValuesIn<Row>({
+    {"Bearer", "401 for Authorization: Bearer abc123def456.ghi; retry in 5 s", "401 for Authorization: Bearer ***; retry in 5 s"},
+    {"Basic", "Authorization: Basic QWxhZGRpbjpvcGVu", "Authorization: Basic ***"},
+    {"BearerAlone", "sent 'Bearer 0123456789abcdef' to x", "sent 'Bearer ***' to x"},
+    {"Curl", R"(curl -H "Authorization: Bearer tok3n-abcdefg" https://x)", R"(curl -H "Authorization: Bearer ***" https://x)"},
+    {"Digest", "Authorization: Digest username=\"u\", response=\"6629fae4\"\nnext", "Authorization: Digest ***\nnext"},
+    {"Aws4", "Authorization: AWS4-HMAC-SHA256 Credential=" + aws + "/x, Signature=fe5f80", "Authorization: AWS4-HMAC-SHA256 ***"},
+    {"BareToken", "authorization=5f4dcc3b5aa765d61d83", "authorization=***"},
+    {"JsonHeader", R"({"Authorization":"Bearer abcdef123456","Accept":"*/*"})", R"({"Authorization":"Bearer ***","Accept":"*/*"})"},
+    {"ApiKeyHeader", "X-Api-Key: abcdef\r\nAccept: */*", "X-Api-Key: ***\r\nAccept: */*"},
+    {"Cookie", "Cookie: sid=abc; theme=dark\r\nHost: x", "Cookie: sid=***; theme=***\r\nHost: x"},
+    {"SetCookie", "Set-Cookie: sid=abc; Path=/; HttpOnly; Secure", "Set-Cookie: sid=***; Path=/; HttpOnly; Secure"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Structures, Secrets, ::testing::ValuesIn<Row>({
+    {"Json", R"({"user":"bob","password": "hunter2","n":1})", R"({"user":"bob","password": "***","n":1})"},
+    {"JsonEscapedQuote", R"({"password":"a\"b","n":1})", R"({"password":"***","n":1})"},
+    {"JsonInJson", R"({"body":"{\"password\":\"hunter2\",\"n\":1}"})", R"({"body":"{\"password\":\"***\",\"n\":1}"})"},
+    {"JsonNumber", R"({"password": 123456})", R"({"password": ***})"},
+    {"JsonCutOff", R"({"clientSecret":"abc)", R"({"clientSecret":"***)"},
+    {"CamelCase", R"({"dbPassword":"x"})", R"({"dbPassword":"***"})"},
+    {"Python", "Config(user='bob', password='hunter2')", "Config(user='bob', password='***')"},
+    {"Ruby", R"({:password=>"hunter2", :id=>1})", R"({:password=>"***", :id=>1})"},
+    {"Go", "{User:bob Password:hunter2 Port:1}", "{User:bob Password:*** Port:1}"},
+    {"GoMap", "map[password:hunter2 user:bob]", "map[password:*** user:bob]"},
+    {"Yaml", "user: bob\npassword: hunter2\nport: 1", "user: bob\npassword: ***\nport: 1"},
+    {"Xml", "<user>bob</user><password>hunter2</password>", "<user>bob</user><password>***</password>"},
+    {"XmlAttribute", R"(<db password="hunter2" user="bob"/>)", R"(<db password="***" user="bob"/>)"},
+    {"Nested", R"({"secret":{"password":"x","name":"n"}})", R"({"secret":{"password":"***","name":"n"}})"},
+    {"SessionToken", R"({"access_token":"2YotnFZFEjr1zCsicMWpAA"})", R"({"access_token":"***"})"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Keys, Secrets, ::testing::ValuesIn<Row>({
+    {"Jwt", "invalid jwt " + jwt + ", expired", "invalid jwt ***, expired"},
+    {"AwsKey", "The key " + aws + " is disabled", "The key *** is disabled"},
+    {"GitHub", "remote rejected " + github, "remote rejected ***"},
+    {"Slack", std::string("xoxb-") + "123456789012-abcdefABCDEF", "***"},
+    {"Stripe", "key (" + std::string("sk_live_") + "4eC39HqLyjWDarjtT1zdp7dc)", "key (***)"},
+    {"Pem", "key:\n-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabc=\n-----END RSA PRIVATE KEY-----\nend",
+            "key:\n-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----\nend"},
+    {"PemEscaped", R"(x\n-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----\n)",
+                   R"(x\n-----BEGIN PRIVATE KEY-----***-----END PRIVATE KEY-----\n)"},
+    {"PemCutOff", "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcw", "-----BEGIN PRIVATE KEY-----\n***"},
+}), [](const auto& row) { return row.param.name; });
+// clang-format on
+
+class LookAlikes : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(LookAlikes, StayByteForByte) {
+  EXPECT_EQ(redact(GetParam()), GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Redact, LookAlikes,
+    ::testing::Values(
+        "", "password", "password:", "password=", "password: \n",
+        "Password: must be at least 8 characters", "password is incorrect", "password: is required",
+        R"({"password":"must not be blank"})", R"({"password":null,"token":""})",
+        "password=********", "password=null;", "passwordless=true", "password_length=12",
+        "secretary=Bob", "secretName: db-credentials", "key=order-7", "primary key: 42",
+        "SharedAccessKeyName=RootManageSharedAccessKey", "Unexpected token: identifier",
+        "Unexpected token < in JSON at position 0", "Unexpected token: }", "max_tokens: 4096",
+        "tokens=12", "token expired at 12:00", "token=EOF",
+        "CancellationToken=System.Threading.CancellationToken", "com.acme.Token::parse",
+        "select password::text from users", "PWD=/home/app", R"(PWD=C:\work)", "pass=3 fail=2",
+        "Bearer of bad news", "Basic authentication failed", "basic   training",
+        "authorization: denied for user bob", "Authorization: required",
+        "https://example.com/path@2x.png", "http://host:8080/a?b=c@d", "http://[::1]:80/x@y",
+        "mailto:bob@example.com", "user@host: no route", "a://b", "://x:y@z",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "expected -----BEGIN PRIVATE KEY----- in file", "AKIDNOTAKEY", "AKIA is a prefix",
+        "eyJ.not.jwt", "eyJhbGciOi only", "sk_live_ is the prefix", "ghp_short",
+        "at com.acme.PasswordService.check(PasswordService.java:42)",
+        "java.lang.IllegalStateException: secret store unavailable", "field 'password' is missing",
+        "Cookie: missing", "cookie jar: empty", "signature: void foo(int)",
+        "2026-03-01T12:00:00Z ERROR [main] x=1, y=2; z=3"));
+
+TEST(Redact, KeepsBytesThatAreNoText) {
+  using std::string_literals::operator""s;
+  EXPECT_EQ(redact("\0\xff\xfe password=\xc3\x28 \0!"s), "\0\xff\xfe password=*** \0!"s);
+}
+
+TEST(Redact, CoversEveryTextOfAFailureAndNothingElse) {  // R26
+  Failure failure;
+  failure.type = "password=x";
+  failure.code = "token=abc12345";
+  failure.text = "password=x";
+  failure.stack = "at f(password=x)";
+  failure.causes = {{"pwd=x", "pwd=x"}, {"", "secret=y"}};
+  redact(failure);
+  EXPECT_EQ(failure.text, "password=***");
+  EXPECT_EQ(failure.stack, "at f(password=***)");
+  EXPECT_EQ(failure.causes[0].text, "pwd=***");
+  EXPECT_EQ(failure.causes[1].text, "secret=***");
+  EXPECT_EQ(failure.type, "password=x");
+  EXPECT_EQ(failure.causes[0].type, "pwd=x");
+  EXPECT_EQ(failure.code, "token=abc12345");
+}
+
+/// Text made of the pieces the scanner reacts to: random bytes alone would never meet them.
+std::string gen_text() {
+  static const std::vector<std::string> pieces = {"password",
+                                                  "pwd",
+                                                  "token",
+                                                  "Authorization",
+                                                  "Bearer",
+                                                  "Basic",
+                                                  "Digest",
+                                                  "Cookie",
+                                                  "--secret",
+                                                  "=",
+                                                  ":",
+                                                  "=>",
+                                                  "%3D",
+                                                  "%26",
+                                                  "\"",
+                                                  "\\\"",
+                                                  "\\",
+                                                  "'",
+                                                  "`",
+                                                  " ",
+                                                  "\t",
+                                                  "\n",
+                                                  ";",
+                                                  ",",
+                                                  "&",
+                                                  "@",
+                                                  "://",
+                                                  "/",
+                                                  "<",
+                                                  ">",
+                                                  "{",
+                                                  "}",
+                                                  "[",
+                                                  "]",
+                                                  "(",
+                                                  ")",
+                                                  ".",
+                                                  "***",
+                                                  "*",
+                                                  "eyJhbGciOi1",
+                                                  "abc123def",
+                                                  "AKIA",
+                                                  "IOSFODNN7EXAMPLE",
+                                                  "-----BEGIN PRIVATE KEY-----",
+                                                  "-----END PRIVATE KEY-----",
+                                                  "-----",
+                                                  "-",
+                                                  "MIIEvQIBADANBgkqhkiG",
+                                                  "null",
+                                                  "must",
+                                                  "IDENTIFIED BY ",
+                                                  "a",
+                                                  "B",
+                                                  "7",
+                                                  "http",
+                                                  "ghp_",
+                                                  std::string(36, 'q'),
+                                                  std::string(1, '\0'),
+                                                  "\xff",
+                                                  "\xc3\xa9",
+                                                  "Path",
+                                                  "user",
+                                                  "sig",
+                                                  "#",
+                                                  "?"};
+  std::string text;
+  const auto picks = *rc::gen::container<std::vector<std::size_t>>(
+      rc::gen::inRange<std::size_t>(0, pieces.size()));
+  for (const std::size_t pick : picks) text += pieces[pick];
+  return text;
+}
+
+TEST(Redact, IsIdempotentAndNeverGrowsByMoreThanItsMarks) {
+  EXPECT_TRUE(rc::check([] {
+    const std::string text = gen_text();
+    const std::string once = redact(text);
+    RC_ASSERT(redact(once) == once);
+    RC_ASSERT(once.size() <= text.size() * 3 + 3);
+  }));
+}
+
+TEST(Redact, IsTotalOnRandomBytes) {
+  EXPECT_TRUE(rc::check([](const std::string& text) {
+    const std::string once = redact(text);
+    RC_ASSERT(redact(once) == once);
+  }));
+}
+
+TEST(Redact, TakesTimeInProportionToTheText) {
+  // Each would be quadratic in a scanner that searches ahead from every place. The time of a text
+  // ten times as long is compared with the shorter one, so a slow machine cannot fail this.
+  for (const std::string& piece :
+       {std::string("-----BEGIN PRIVATE KEY-----"), std::string("password=a,"),
+        std::string("a://b:c/"), std::string("pwd=\""), std::string("eyJhbGciOiJ."),
+        std::string("Cookie: a=b; "), std::string("\\\""), std::string("password:'"),
+        std::string("-"), std::string("token="), std::string("Authorization: Digest "),
+        std::string("<password>")}) {
+    const auto time = [&](std::size_t copies) {
+      std::string text;
+      for (std::size_t i = 0; i < copies; ++i) text += piece;
+      const auto began = std::chrono::steady_clock::now();
+      EXPECT_LE(redact(text).size(), text.size() * 2 + 3);
+      return std::chrono::steady_clock::now() - began;
+    };
+    const auto little = std::max(time(4'000), time(4'000));
+    EXPECT_LT(time(64'000), 80 * little + std::chrono::milliseconds(20)) << piece;
+  }
+}
+
+}  // namespace
+}  // namespace dlo
