@@ -1,0 +1,265 @@
+#include "dlo/store/sqlite/applier.h"
+
+#include "dlo/core/identity.h"
+#include "dlo/store/sqlite/codec.h"
+
+namespace dlo::sqlite {
+namespace {
+
+constexpr const char* where = "sqlite.apply";
+
+Error no_record() {
+  return {Code::not_found, where, "there is no such record: it was removed, or never was here"};
+}
+
+Applied answer(const DeadLetter& record) {
+  return {Effect::applied, record.version, record.number, std::nullopt};
+}
+
+bool changes_facts(const Transition& t) {
+  return t.failure || t.description || t.rule || t.fingerprint || t.resolution || t.tags;
+}
+
+/// Status moves look at the head alone; everything else needs what the head does not hold.
+bool needs_facts(const Transition& t, Status from) {
+  const bool comes_back = is_closed(from) && is_open(t.to);
+  const bool dies = is_live(from) && !is_live(t.to);
+  return changes_facts(t) || comes_back || dies || t.died_at;
+}
+
+class Applier {
+ public:
+  Applier(Session& session, const std::optional<PreparedAppend>& prepared)
+      : session_(session), prepared_(prepared) {}
+
+  Result<Applied> operator()(const Append& change);
+  Result<Applied> operator()(const Transition& change);
+  Result<Applied> operator()(const AddAttempt& change);
+  Result<Applied> operator()(const AddVersion& change);
+  Result<Applied> operator()(const EditGroup& change);
+  Result<Applied> operator()(const PutDocument& change);
+  Result<Applied> operator()(const JobCheckpoint& change);
+  Result<Applied> operator()(const AddAudit& change);
+  Result<Applied> operator()(const Remove& change);
+
+ private:
+  Applied reopen(Head& existing, const Append& change);
+  void add_versions(std::int64_t number, std::size_t known, const std::vector<Version>& versions);
+  [[nodiscard]] std::uint64_t next_change() { return session_.books().next_change(); }
+
+  Session& session_;
+  const std::optional<PreparedAppend>& prepared_;
+};
+
+Result<Applied> Applier::operator()(const Append& change) {
+  if (const auto number = session_.insert(*prepared_)) {
+    return Applied{Effect::applied, 1, *number, std::nullopt};
+  }
+  std::optional<Head> existing = session_.find(change.record->id);
+  if (!existing) {
+    throw Failed{Error{Code::corrupt, where,
+                       "the index of ids names a record that is not there; nothing was changed; "
+                       "run `sqlite3 office.db 'PRAGMA integrity_check'`"}};
+  }
+  if (effect_of(&existing->record, *change.record) == AppendEffect::new_occurrence) {
+    return reopen(*existing, change);
+  }
+  return Applied{Effect::merged, existing->record.version, existing->record.number, std::nullopt};
+}
+
+Applied Applier::reopen(Head& existing, const Append& change) {
+  session_.load_facts(existing);
+  session_.load_message(existing);
+  const std::int64_t number = existing.record.number;
+  const DeadLetter after = reopened(existing.record, *change.record, next_change());
+  std::vector<Version> versions = session_.versions(number);
+  const std::size_t known = versions.size();
+  versions = versions_after_reopening(std::move(versions), existing.record, after);
+  add_versions(number, known, versions);
+  std::uint32_t tries = existing.tries;
+  for (const std::string& attempt : prepared_->attempts) {
+    session_.add_attempt(number, tries++, attempt);
+  }
+  session_.update({existing, after, std::nullopt, tries, true, true});
+  Applied applied = answer(after);
+  applied.effect = Effect::reopened;
+  return applied;
+}
+
+void Applier::add_versions(std::int64_t number, std::size_t known,
+                           const std::vector<Version>& versions) {
+  for (std::size_t i = known; i < versions.size(); ++i) session_.add_version(number, versions[i]);
+}
+
+Result<Applied> Applier::operator()(const Transition& change) {
+  std::optional<Head> before = session_.find(change.id);
+  if (!before) return no_record();
+  const bool with_facts = needs_facts(change, before->record.status);
+  if (with_facts) session_.load_facts(*before);
+  const LeaseToken fresh = change.lease_for && !change.lease
+                               ? session_.fresh_token(before->record.number)
+                               : LeaseToken{};
+  auto standing = apply_transition(before->record, before->lease, change, fresh, next_change());
+  if (!standing) return standing.error();
+  const bool facts =
+      changes_facts(change) || before->record.resolution != standing->record.resolution;
+  session_.update({*before, standing->record, standing->lease, before->tries, facts, false});
+  Applied applied = answer(standing->record);
+  if (change.lease_for) applied.lease = standing->lease->token;
+  return applied;
+}
+
+Result<Applied> Applier::operator()(const AddAttempt& change) {
+  std::optional<Head> before = session_.find(change.id);
+  if (!before) return no_record();
+  session_.add_attempt(before->record.number, before->tries, encode_attempt(change.attempt));
+  DeadLetter after = before->record;
+  touch(after, next_change());
+  session_.update({*before, after, before->lease, before->tries + 1, false, false});
+  return answer(after);
+}
+
+Result<Applied> Applier::operator()(const AddVersion& change) {
+  std::optional<Head> before = session_.find(change.id);
+  if (!before) return no_record();
+  if (auto fine = check_version(before->record, change.expected_version); !fine) {
+    return fine.error();
+  }
+  const std::int64_t number = before->record.number;
+  std::vector<Version> versions = session_.versions(number);
+  const std::size_t known = versions.size();
+  if (known == 0) session_.load_message(*before);
+  versions = versions_after_edit(std::move(versions), before->record, change);
+  add_versions(number, known, versions);
+  DeadLetter after = before->record;
+  touch(after, next_change());
+  session_.update({*before, after, before->lease, before->tries, false, false});
+  return answer(after);
+}
+
+Result<Applied> Applier::operator()(const EditGroup& change) {
+  GroupSummary* group = session_.books().group(change.fingerprint);
+  if (group == nullptr) {
+    return Error{Code::not_found, where, "nothing ever died of this, so there is no such group"};
+  }
+  session_.mark_written();
+  edit_group(*group, change);
+  return Applied{};
+}
+
+Result<Applied> Applier::operator()(const PutDocument& change) {
+  const auto version = session_.document_version(change.kind, change.key);
+  if (auto fine = check_document(version, change.expected_version); !fine) return fine.error();
+  Applied applied;
+  applied.version = session_.put_document(change.kind, change.key, change.body);
+  return applied;
+}
+
+Result<Applied> Applier::operator()(const JobCheckpoint& change) {
+  const std::string items = job_item_kind(change.job);
+  for (const auto& [id, outcome] : change.outcomes) {
+    session_.put_document(items, to_string(id), outcome);
+  }
+  Applied applied;
+  applied.version = session_.put_document(std::string(job_cursor_kind), change.job, change.cursor);
+  return applied;
+}
+
+Result<Applied> Applier::operator()(const AddAudit& change) {
+  Applied applied;
+  applied.number = static_cast<std::int64_t>(session_.add_audit(change));
+  return applied;
+}
+
+Result<Applied> Applier::operator()(const Remove& change) {
+  std::optional<Head> before = session_.find(change.id);
+  if (!before) return no_record();
+  if (auto fine = check_removable(before->record); !fine) return fine.error();
+  session_.remove(*before);
+  Applied applied;
+  applied.number = before->record.number;
+  return applied;
+}
+
+}  // namespace
+
+Result<PreparedList> prepare(std::span<const Change> changes) {
+  PreparedList list{changes, {}, 0};
+  list.appends.resize(changes.size());
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (auto fine = check(changes[i]); !fine) {
+      return at_place(fine.error(), i, changes.size(), changes[i]);
+    }
+    list.bytes += 512;
+    if (const auto* append = std::get_if<Append>(&changes[i])) {
+      list.appends[i] = prepare(*append);
+      const auto& payload = append->record->message->payload;
+      list.bytes += list.appends[i]->facts.size() + (payload ? payload->size() : 0);
+    }
+    if (const auto* edit = std::get_if<AddVersion>(&changes[i]); edit != nullptr && edit->payload) {
+      list.bytes += edit->payload->size();
+    }
+  }
+  return list;
+}
+
+Result<std::vector<Applied>> carry_out(Session& session, const PreparedList& list) {
+  std::vector<Applied> answers;
+  answers.reserve(list.changes.size());
+  for (std::size_t i = 0; i < list.changes.size(); ++i) {
+    auto applied = std::visit(Applier(session, list.appends[i]), list.changes[i]);
+    if (!applied) return at_place(applied.error(), i, list.changes.size(), list.changes[i]);
+    answers.push_back(std::move(*applied));
+  }
+  return answers;
+}
+
+namespace {
+
+void take_back_ended(Session& session, TimePoint now) {
+  constexpr std::size_t at_once = 1000;
+  for (std::vector<Head> ended; !(ended = session.ended_leases(now, at_once)).empty();) {
+    for (const Head& head : ended) {
+      if (!is_changed_by_taking_back(head.record.status)) {
+        session.update_lease(head, std::nullopt);
+        continue;
+      }
+      const DeadLetter after = taken_back(head.record, session.books().next_change());
+      session.update({head, after, std::nullopt, head.tries, false, false});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Leased> lease_due(Session& session, std::size_t limit, TimePoint now, Millis lease_for,
+                              const std::string& source) {
+  take_back_ended(session, now);
+  std::vector<Leased> leased;
+  if (limit == 0) return leased;
+  for (Head& head : session.due(now, source, limit)) {
+    const Lease lease{session.fresh_token(head.record.number), lease_end(now, lease_for)};
+    Standing standing = claimed(head.record, lease, session.books().next_change());
+    session.update({head, standing.record, standing.lease, head.tries, false, false});
+    const Status was = head.record.status;
+    head.record = std::move(standing.record);
+    head.lease = lease;
+    leased.push_back({std::move(head), was});
+  }
+  return leased;
+}
+
+std::vector<bool> renew_leases(Session& session, std::span<const LeaseToken> leases, TimePoint now,
+                               Millis lease_for) {
+  std::vector<bool> answers;
+  answers.reserve(leases.size());
+  for (const LeaseToken& token : leases) {
+    const std::optional<Head> head = session.find(static_cast<std::int64_t>(token.low));
+    const bool live = head && is_live(head->lease, now) && head->lease->token == token;
+    if (live) session.update_lease(*head, renewed(*head->lease, now, lease_for));
+    answers.push_back(live);
+  }
+  return answers;
+}
+
+}  // namespace dlo::sqlite

@@ -1,0 +1,160 @@
+#include "dlo/store/sqlite/books.h"
+
+#include <algorithm>
+
+#include "dlo/store/office.h"
+
+namespace dlo::sqlite {
+namespace {
+
+bool is_poison(const DeadLetter* record) {
+  return record != nullptr && record->message->owner && is_open(record->status);
+}
+std::size_t poison_kind(const DeadLetter& record) {
+  return record.message->owner->activity ? 1 : 0;
+}
+
+}  // namespace
+
+GroupSummary read_group(const Statement& row) {
+  GroupSummary group;
+  group.fingerprint = row.id(0);
+  group.title = row.text(1);
+  group.status = row.as<GroupStatus>(2);
+  group.owner = row.text(3);
+  group.ticket = row.text(4);
+  group.notes = row.text(5);
+  group.snoozed_until = row.maybe_time(6);
+  group.open = row.as<std::uint64_t>(7);
+  group.total = row.as<std::uint64_t>(8);
+  group.first_seen = row.time(9);
+  group.last_seen = row.time(10);
+  group.sample = RecordId{row.id(11)};
+  group.category = row.text(12);
+  group.source = row.text(13);
+  return group;
+}
+
+Books::Books(Connection& db)
+    : read_counters_(db.raw(), "SELECT name, value FROM counters"),
+      write_counter_(db.raw(), "UPDATE counters SET value = ?2 WHERE name = ?1"),
+      tally_(db.raw(),
+             "INSERT INTO tallies VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+             "count = count + excluded.count"),
+      read_group_(db.raw(),
+                  std::string("SELECT ") + group_columns + " FROM groups WHERE fingerprint = ?"),
+      write_group_(db.raw(), std::string("INSERT OR REPLACE INTO groups(") + group_columns +
+                                 ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      add_words_(db.raw(), "INSERT INTO error_text(rowid, words) VALUES(?, ?)"),
+      remove_words_(db.raw(),
+                    "INSERT INTO error_text(error_text, rowid, words) VALUES('delete', ?, ?)"),
+      last_hash_(db.raw(), "SELECT hash FROM audit ORDER BY number DESC LIMIT 1") {
+  reload();
+}
+
+void Books::reload() {
+  pages_ = Pages{};
+  for (Rows rows(read_counters_); rows.next();) {
+    const std::string_view name = rows->view(0);
+    const std::int64_t value = rows->number(1);
+    if (name == "change") pages_.sequences.change = static_cast<std::uint64_t>(value);
+    if (name == "number") pages_.sequences.number = value;
+    if (name == "audit") pages_.audit = static_cast<std::uint64_t>(value);
+    if (name == "poison_orchestrations") pages_.poison[0] = value;
+    if (name == "poison_activities") pages_.poison[1] = value;
+  }
+  if (Rows rows(last_hash_); rows.next()) pages_.audit_hash = rows->text(0);
+  written_ = pages_;
+}
+
+void Books::write() {
+  write_tallies();
+  write_groups();
+  write_words();
+  write_counters();
+}
+
+void Books::move(const DeadLetter* before, const DeadLetter* after) {
+  const Movement moves = movement(before, after);
+  if (moves.leaves) --pages_.tallies[*moves.leaves];
+  if (moves.enters) ++pages_.tallies[*moves.enters];
+  if (!moves.groups.empty()) move_groups(moves, after);
+  if (is_poison(before)) --pages_.poison[poison_kind(*before)];
+  if (is_poison(after)) ++pages_.poison[poison_kind(*after)];
+}
+
+void Books::move_groups(const Movement& moves, const DeadLetter* after) {
+  static const DeadLetter nobody;  // without an arrival the record is not looked at
+  for (const GroupMove& move : moves.groups) {
+    GroupSummary* known = group(move.fingerprint);
+    if (known == nullptr) {
+      const DeadLetter& arrival = after != nullptr ? *after : nobody;
+      known = &pages_.groups.emplace(move.fingerprint, new_group(move, arrival)).first->second;
+    }
+    move_group(*known, move, after != nullptr ? *after : nobody);
+  }
+}
+
+GroupSummary* Books::group(const Id128& fingerprint) {
+  const auto found = pages_.groups.find(fingerprint);
+  if (found != pages_.groups.end()) return &found->second;
+  read_group_.bind(fingerprint);
+  Rows rows(read_group_);
+  if (!rows.next()) return nullptr;
+  return &pages_.groups.emplace(fingerprint, read_group(read_group_)).first->second;
+}
+
+void Books::add_words(std::int64_t seat, std::string text) {
+  pages_.words.push_back({seat, true, std::move(text)});
+}
+void Books::remove_words(std::int64_t seat, std::string text) {
+  pages_.words.push_back({seat, false, std::move(text)});
+}
+
+std::pair<std::uint64_t, std::string> Books::chain(const AddAudit& act) {
+  pages_.audit_hash = audit_hash(pages_.audit_hash, ++pages_.audit, act);
+  return {pages_.audit, pages_.audit_hash};
+}
+
+void Books::write_tallies() {
+  for (const auto& [key, difference] : pages_.tallies) {
+    if (difference == 0) continue;
+    tally_.bind(key.source, key.status, key.category, difference).run();
+  }
+  pages_.tallies.clear();
+}
+
+void Books::write_groups() {
+  for (const auto& [fingerprint, group] : pages_.groups) {
+    write_group_
+        .bind(fingerprint, group.title, group.status, group.owner, group.ticket, group.notes,
+              group.snoozed_until, group.open, group.total, group.first_seen, group.last_seen,
+              group.sample, group.category, group.source)
+        .run();
+  }
+  pages_.groups.clear();
+}
+
+void Books::write_words() {
+  // Stable: a row that leaves and comes back under one seat keeps that order.
+  std::stable_sort(pages_.words.begin(), pages_.words.end(),
+                   [](const auto& a, const auto& b) { return a.seat < b.seat; });
+  for (const Pages::Words& row : pages_.words) {
+    (row.comes ? add_words_ : remove_words_).bind(row.seat, row.text).run();
+  }
+  pages_.words.clear();
+}
+
+void Books::write_counters() {
+  const auto put = [this](const char* name, auto now, auto before) {
+    if (now != before) write_counter_.bind(name, now).run();
+  };
+  put("change", pages_.sequences.change, written_.sequences.change);
+  put("number", pages_.sequences.number, written_.sequences.number);
+  put("audit", pages_.audit, written_.audit);
+  put("poison_orchestrations", pages_.poison[0], written_.poison[0]);
+  put("poison_activities", pages_.poison[1], written_.poison[1]);
+  written_ = pages_;
+}
+
+}  // namespace dlo::sqlite

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "dlo/store/rules.h"
+#include "dlo/store/sqlite/connection.h"
+
+namespace dlo::sqlite {
+
+struct Sequences {
+  std::uint64_t change = 0;
+  std::int64_t number = 0;
+};
+
+/// Numbers that move with many rows of one transaction and are written once at its end: tallies,
+/// groups, sequences and the error index. A copy is a way back for one list of changes.
+struct Pages {
+  std::map<TallyKey, std::int64_t> tallies;  // differences
+  std::unordered_map<Id128, GroupSummary> groups;
+
+  struct Words {  // one row of error_text leaves or comes
+    std::int64_t seat = 0;
+    bool comes = false;
+    std::string text;
+  };
+  std::vector<Words> words;
+
+  Sequences sequences;
+  std::int64_t poison[2] = {0, 0};
+  std::uint64_t audit = 0;
+  std::string audit_hash;
+};
+
+/// The pages of the transaction under way. Belongs to the writer's thread.
+class Books {
+ public:
+  explicit Books(Connection& db);
+
+  /// Forgets what was not written and reads the sequences again.
+  void reload();
+  /// Writes everything that moved. The error index takes its rows in order of seats: out of order
+  /// it would begin a new segment for each.
+  void write();
+
+  [[nodiscard]] std::uint64_t next_change() noexcept { return ++pages_.sequences.change; }
+  [[nodiscard]] std::int64_t next_number() noexcept { return ++pages_.sequences.number; }
+  [[nodiscard]] Sequences sequences() const noexcept { return pages_.sequences; }
+  /// Numbers drawn since then were not used for anything.
+  void give_back(Sequences sequences) noexcept { pages_.sequences = sequences; }
+
+  /// Tallies and groups follow a record from `before` to `after`; null: not there.
+  void move(const DeadLetter* before, const DeadLetter* after);
+  void add_words(std::int64_t seat, std::string text);
+  void remove_words(std::int64_t seat, std::string text);
+
+  /// Null if nothing ever died of it.
+  [[nodiscard]] GroupSummary* group(const Id128& fingerprint);
+
+  /// Numbers and chains an entry; answers its number and hash.
+  [[nodiscard]] std::pair<std::uint64_t, std::string> chain(const AddAudit& act);
+
+  [[nodiscard]] Pages save() const { return pages_; }
+  void restore(Pages pages) { pages_ = std::move(pages); }
+
+ private:
+  void move_groups(const Movement& moves, const DeadLetter* after);
+  void write_tallies();
+  void write_groups();
+  void write_words();
+  void write_counters();
+
+  Pages pages_;
+  Pages written_;  // the sequences as they are on disk
+  Statement read_counters_, write_counter_, tally_, read_group_, write_group_, add_words_,
+      remove_words_, last_hash_;
+};
+
+/// The columns `read_group` expects.
+inline constexpr const char* group_columns =
+    "fingerprint, title, status, owner, ticket, notes, snoozed_until, open, total, first_seen, "
+    "last_seen, sample, category, source";
+[[nodiscard]] GroupSummary read_group(const Statement& row);
+
+}  // namespace dlo::sqlite

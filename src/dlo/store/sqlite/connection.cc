@@ -1,0 +1,200 @@
+#include "dlo/store/sqlite/connection.h"
+
+#include <array>
+#include <sqlite3.h>
+
+namespace dlo::sqlite {
+namespace {
+
+std::array<unsigned char, 16> bytes_of(const Id128& id) noexcept {
+  std::array<unsigned char, 16> bytes{};
+  for (unsigned i = 0; i < 8; ++i) {
+    bytes[i] = static_cast<unsigned char>(id.high >> (56U - 8U * i));
+    bytes[8 + i] = static_cast<unsigned char>(id.low >> (56U - 8U * i));
+  }
+  return bytes;
+}
+
+std::string file_of(sqlite3* db) {
+  const char* name = db == nullptr ? nullptr : sqlite3_db_filename(db, "main");
+  return name == nullptr || *name == '\0' ? "the office" : std::string(name);
+}
+
+std::string what_to_do(Code code, const std::string& file) {
+  switch (code) {
+    case Code::full:
+      return "nothing was changed; make room on the disk that holds " + file + " and try again";
+    case Code::refused:
+      return "nothing was changed; make " + file + " and its directory writable for this user";
+    case Code::corrupt:
+      return "nothing was overwritten; copy " + file +
+             " away, then restore a backup or try `sqlite3 office.db .recover`";
+    case Code::unavailable:
+    case Code::timed_out:
+      return "nothing was changed; look at the disk and at " + file + ", then try again";
+    case Code::invalid_argument:
+      return "nothing was changed; a single value can hold at most 1 GB";
+    case Code::not_found:
+    case Code::lease_lost:
+    case Code::conflict:
+      break;
+  }
+  return "nothing was changed";
+}
+
+Code code_of(int result) {
+  switch (result & 0xff) {
+    case SQLITE_FULL:
+      return Code::full;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return Code::refused;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_FORMAT:
+      return Code::corrupt;
+    case SQLITE_TOOBIG:
+      return Code::invalid_argument;
+    default:
+      return Code::unavailable;
+  }
+}
+
+}  // namespace
+
+Error explain(sqlite3* db, int result, std::string_view doing) {
+  const Code code = code_of(result);
+  const std::string file = file_of(db);
+  std::string detail = std::string(doing) + " failed on " + file + ": " +
+                       (db == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(db)) + " (sqlite " +
+                       std::to_string(result) + "); " + what_to_do(code, file);
+  return Error{code, "sqlite", std::move(detail)};
+}
+
+Statement::Statement(sqlite3* db, std::string_view sql) : db_(db) {
+  const int result = sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  if (result != SQLITE_OK) throw Failed{explain(db, result, "preparing a statement")};
+}
+
+Statement::~Statement() {
+  sqlite3_finalize(statement_);
+}
+
+void Statement::check(int result) const {
+  if (result != SQLITE_OK) throw Failed{explain(db_, result, "binding a value")};
+}
+void Statement::bind_number(int place, std::int64_t value) {
+  check(sqlite3_bind_int64(statement_, place, value));
+}
+void Statement::bind_null(int place) {
+  check(sqlite3_bind_null(statement_, place));
+}
+void Statement::bind_at(int place, std::string_view value) {
+  const char* data = value.data() == nullptr ? "" : value.data();
+  check(sqlite3_bind_text64(statement_, place, data, value.size(), SQLITE_STATIC, SQLITE_UTF8));
+}
+void Statement::bind_at(int place, Bytes value) {
+  const char* data = value.view.data() == nullptr ? "" : value.view.data();
+  check(sqlite3_bind_blob64(statement_, place, data, value.view.size(), SQLITE_STATIC));
+}
+void Statement::bind_at(int place, const Id128& value) {
+  const auto bytes = bytes_of(value);
+  check(sqlite3_bind_blob64(statement_, place, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
+}
+
+bool Statement::step() {
+  const int result = sqlite3_step(statement_);
+  if (result == SQLITE_ROW) return true;
+  if (result == SQLITE_DONE) return false;
+  Error error = explain(db_, sqlite3_extended_errcode(db_), "a statement");
+  reset();
+  throw Failed{std::move(error)};
+}
+void Statement::reset() noexcept {
+  sqlite3_reset(statement_);
+}
+void Statement::run() {
+  while (step()) {
+  }
+  reset();
+}
+
+std::int64_t Statement::number(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+std::optional<TimePoint> Statement::maybe_time(int column) const {
+  if (is_null(column)) return std::nullopt;
+  return time(column);
+}
+std::string_view Statement::view(int column) const {
+  const void* data = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  if (data == nullptr) return {};
+  return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
+}
+Id128 Statement::id(int column) const {
+  const std::string_view bytes = view(column);
+  Id128 id;
+  if (bytes.size() != 16) return id;
+  for (std::size_t i = 0; i < 8; ++i) {
+    id.high = (id.high << 8U) | static_cast<unsigned char>(bytes[i]);
+    id.low = (id.low << 8U) | static_cast<unsigned char>(bytes[8 + i]);
+  }
+  return id;
+}
+
+Connection::Connection(const std::string& path, Access access) {
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  std::string name = path;
+  switch (access) {
+    case Access::create:
+      flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+      break;
+    case Access::read_write:
+      flags |= SQLITE_OPEN_READWRITE;
+      break;
+    case Access::read_only:
+      flags |= SQLITE_OPEN_READONLY;
+      break;
+    case Access::immutable:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+      name = "file:" + path + "?immutable=1";
+      break;
+  }
+  const int result = sqlite3_open_v2(name.c_str(), &db_, flags, nullptr);
+  if (result != SQLITE_OK) {
+    Error error = explain(db_, result, "opening " + path);
+    sqlite3_close(db_);
+    throw Failed{std::move(error)};
+  }
+  sqlite3_busy_timeout(db_, 5000);
+}
+
+Connection::~Connection() {
+  sqlite3_close(db_);
+}
+
+void Connection::run(const std::string& sql) {
+  const int result = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) throw Failed{explain(db_, result, sql.substr(0, 60))};
+}
+std::int64_t Connection::number(const std::string& sql) {
+  Statement statement(db_, sql);
+  return statement.step() ? statement.number(0) : 0;
+}
+bool Connection::in_transaction() const noexcept {
+  return sqlite3_get_autocommit(db_) == 0;
+}
+std::int64_t Connection::changed_rows() const noexcept {
+  return sqlite3_changes64(db_);
+}
+void Connection::release_memory() noexcept {
+  sqlite3_db_release_memory(db_);
+}
+
+}  // namespace dlo::sqlite

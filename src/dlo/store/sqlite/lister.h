@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dlo/store/query.h"
+#include "dlo/store/sqlite/readers.h"
+#include "dlo/store/sqlite/row_filter.h"
+
+namespace dlo::sqlite {
+
+/// An index that can lead a listing: rows of one value come in page order, per class or status.
+struct Lead {
+  const char* index = nullptr;
+  const char* where = nullptr;  // ?1 the value, ?2 the class or status
+  std::optional<std::string> text;
+  std::optional<Id128> id;
+  std::uint64_t rows = 0;  // about how many it would have to walk
+};
+
+/// Answers one list query in one read transaction.
+///
+/// The lead is the index that has to walk the fewest rows: short ranges are counted, long ones
+/// estimated from the tallies. Ranges of several classes or statuses are merged, so rows always
+/// come in page order (died_at, number) and every row looked at is a place to go on from.
+class Lister {
+ public:
+  /// `text` reads the payload index; null if there is none.
+  Lister(Readers::Turn& turn, Readers::Turn* text, const Query& query);
+  [[nodiscard]] Page list();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] bool is_empty_by_tallies();
+  [[nodiscard]] std::vector<Lead> leads() const;
+  [[nodiscard]] Lead choose();
+  [[nodiscard]] std::uint64_t count_up_to(const Lead& lead, std::uint64_t most);
+  [[nodiscard]] std::uint64_t estimate(const Lead& lead);
+  [[nodiscard]] std::vector<std::int64_t> parts(const Lead& lead) const;
+
+  [[nodiscard]] Page walk(const Lead& lead);
+  [[nodiscard]] Page search(const Lead& other);
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> few_matches();
+  [[nodiscard]] Page in_page_order(const std::vector<std::int64_t>& matches);
+  [[nodiscard]] Page in_index_order();
+  /// False: stopped at `place` because the page is full or the time is over.
+  [[nodiscard]] bool walk_window(std::int64_t low, std::int64_t high, std::int64_t& place,
+                                 Page& page);
+  [[nodiscard]] std::int64_t last_match();
+  /// The error index moves with its records. The payload index may lag, so its rows are judged.
+  void trust_index();
+  [[nodiscard]] bool is_seated(const Statement& row, std::int64_t place) const;
+  /// Rows of the word index between two of its row numbers, in the query's order.
+  [[nodiscard]] Statement& matches_between(std::int64_t low, std::int64_t high);
+  [[nodiscard]] Statement& head_at(std::int64_t match);
+
+  void add(Page& page, const Statement& row);
+  [[nodiscard]] bool is_over() const { return Clock::now() >= deadline_; }
+
+  Readers::Turn& turn_;
+  Readers::Turn* text_;
+  const Query& query_;
+  RowFilter filter_;
+  const bool newest_first_;
+  const bool by_error_words_;
+  const Clock::time_point deadline_;
+  std::string expression_;
+};
+
+/// A place in a listing that follows a word index instead of page order.
+[[nodiscard]] bool is_index_place(const Cursor& cursor) noexcept;
+
+}  // namespace dlo::sqlite

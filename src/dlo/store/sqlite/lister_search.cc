@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <limits>
+
+#include "dlo/store/sqlite/head.h"
+#include "dlo/store/sqlite/lister.h"
+
+// Lists that are led by words.
+//
+// A word index knows its rows by number only, in the order in which they came. Few matches are
+// fetched and put into page order. Many are walked in index order, which is the order in which the
+// office learnt of the deaths, and the page's cursor says so: its `died_at` is `index_place`.
+
+namespace dlo::sqlite {
+namespace {
+
+constexpr TimePoint index_place{Millis::min()};
+/// So many matches are put into page order at once.
+constexpr std::size_t few = 1000;
+/// Index rows walked by one statement: what lies between two looks at the clock even if nothing
+/// matches. Inside a statement the index cannot be interrupted.
+constexpr std::int64_t window = 200'000;
+constexpr std::size_t rows_per_look = 64;
+
+}  // namespace
+
+bool is_index_place(const Cursor& cursor) noexcept {
+  return cursor.died_at == index_place;
+}
+
+Page Lister::search(const Lead& other) {
+  const bool can_lead = by_error_words_ || text_ != nullptr;
+  // A handful of rows is sooner judged one by one than found in the index.
+  if (!can_lead || other.rows < few) return walk(other);
+  if (query_.after && is_index_place(*query_.after)) return in_index_order();
+  const auto matches = few_matches();
+  if (matches) return in_page_order(*matches);
+  // A place in page order, though the matches have become too many to sort: judge row by row.
+  if (query_.after) return walk(other);
+  return in_index_order();
+}
+
+Statement& Lister::matches_between(std::int64_t low, std::int64_t high) {
+  const char* order = newest_first_ ? " ORDER BY rowid DESC" : " ORDER BY rowid";
+  if (by_error_words_) {
+    return turn_(std::string("SELECT rowid FROM error_text WHERE error_text MATCH ? AND rowid"
+                             " BETWEEN ? AND ?") +
+                 order)
+        .bind(expression_, low, high);
+  }
+  return (*text_)(std::string("SELECT rowid FROM payload_text WHERE payload_text MATCH ? AND rowid"
+                              " BETWEEN ? AND ?") +
+                  order)
+      .bind(expression_, low, high);
+}
+
+Statement& Lister::head_at(std::int64_t match) {
+  static const std::string by_seat =
+      std::string("SELECT ") + head_columns +
+      " FROM records WHERE number = coalesce((SELECT number FROM seats WHERE seat = ?1), ?1)";
+  static const std::string by_number =
+      std::string("SELECT ") + head_columns + " FROM records WHERE number = ?1";
+  return turn_(by_error_words_ ? by_seat : by_number).bind(match);
+}
+
+std::int64_t Lister::last_match() {
+  Rows last(turn_("SELECT value FROM counters WHERE name = 'number'"));
+  return last.next() ? last->number(0) : 0;
+}
+
+std::optional<std::vector<std::int64_t>> Lister::few_matches() {
+  std::vector<std::int64_t> found;
+  const std::int64_t end = last_match();
+  for (std::int64_t low = 1; low <= end; low += window) {
+    Rows rows(matches_between(low, std::min(low + window - 1, end)));
+    while (rows.next()) {
+      if (found.size() == few) return std::nullopt;
+      found.push_back(rows->number(0));
+    }
+    if (low + window <= end && is_over()) return std::nullopt;
+  }
+  return found;
+}
+
+Page Lister::in_page_order(const std::vector<std::int64_t>& matches) {
+  trust_index();
+  std::vector<Cursor> places;
+  Page page;
+  for (const std::int64_t match : matches) {
+    Rows row(head_at(match));
+    if (!row.next() || !is_seated(*row, match) || !filter_.fits(turn_, *row)) continue;
+    const Cursor place{row->time(column::died_at), row->number(column::number)};
+    const bool later =
+        !query_.after || (newest_first_ ? place < *query_.after : place > *query_.after);
+    if (later) places.push_back(place);
+  }
+  std::sort(places.begin(), places.end());
+  if (newest_first_) std::reverse(places.begin(), places.end());
+  const std::size_t count = std::min(places.size(), query_.limit);
+  for (std::size_t i = 0; i < count; ++i) {
+    Rows row(turn_(std::string("SELECT ") + head_columns + " FROM records WHERE number = ?", 1)
+                 .bind(places[i].number));
+    if (row.next()) add(page, *row);
+  }
+  if (count < places.size()) page.next = places[count - 1];
+  return page;
+}
+
+Page Lister::in_index_order() {
+  trust_index();
+  const std::int64_t end = last_match();
+  std::int64_t place = newest_first_ ? end + 1 : 0;  // everything up to here has been looked at
+  if (query_.after) place = query_.after->number;
+  Page page;
+  while (newest_first_ ? place > 1 : place < end) {
+    const std::int64_t low = newest_first_ ? std::max<std::int64_t>(place - window, 1) : place + 1;
+    const std::int64_t high = newest_first_ ? place - 1 : std::min(place + window, end);
+    const bool whole = walk_window(low, high, place, page);
+    if (whole) place = newest_first_ ? low : high;
+    if (!whole || is_over()) {
+      page.partial = page.rows.size() < query_.limit;
+      page.next = Cursor{index_place, place};
+      return page;
+    }
+  }
+  return page;
+}
+
+bool Lister::walk_window(std::int64_t low, std::int64_t high, std::int64_t& place, Page& page) {
+  Rows rows(matches_between(low, high));
+  for (std::size_t looked_at = 0; rows.next(); ++looked_at) {
+    if (page.rows.size() == query_.limit) return false;
+    if (looked_at % rows_per_look == rows_per_look - 1 && is_over()) return false;
+    place = rows->number(0);
+    Rows row(head_at(place));
+    if (row.next() && is_seated(*row, place) && filter_.fits(turn_, *row)) add(page, *row);
+  }
+  return true;
+}
+
+bool Lister::is_seated(const Statement& row, std::int64_t place) const {
+  return !by_error_words_ || row.number(column::seat) == place;
+}
+
+void Lister::trust_index() {
+  if (by_error_words_) filter_.trust_error_words();
+}
+
+}  // namespace dlo::sqlite

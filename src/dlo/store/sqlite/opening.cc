@@ -1,0 +1,54 @@
+#include "dlo/store/sqlite/opening.h"
+
+#include <filesystem>
+#include <unistd.h>
+
+#include "dlo/store/sqlite/schema.h"
+
+namespace dlo::sqlite {
+namespace {
+
+// FULL: a commit that was answered survives the machine. The log is folded back every 16 MB, and
+// keeps its size so that later commits overwrite instead of growing a file, which syncs faster.
+// Debian's build would zero what is deleted; retention is not shredding.
+constexpr const char* writer_settings =
+    "PRAGMA synchronous = FULL;"
+    "PRAGMA wal_autocheckpoint = 4000;"
+    "PRAGMA secure_delete = OFF;"
+    "PRAGMA cache_size = -8000;"
+    "PRAGMA temp_store = MEMORY;"
+    "PRAGMA cell_size_check = ON;";
+
+}  // namespace
+
+Result<void> make_directory(const std::string& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  if (!failure) return {};
+  return Error{Code::refused, "sqlite.open",
+               "cannot create the data directory " + directory + ": " + failure.message() +
+                   "; create it, or choose one this user may write to"};
+}
+
+void set_up_writing(Connection& db) {
+  db.run(writer_settings);
+}
+
+void make_current(const std::string& path) {
+  Connection db(path, Access::create);
+  (void)schema_version(db);  // refuses what is not ours before anything is written
+  db.run("PRAGMA journal_mode = WAL");
+  set_up_writing(db);
+  migrate(db, office_migrations());
+}
+
+Access reading_access(const std::string& path) {
+  std::error_code ignored;
+  const bool has_log = std::filesystem::exists(path + "-wal", ignored);
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const bool writable = ::access(directory.c_str(), W_OK) == 0;
+  // Where nothing may be written, not even a reader's marks, a file without a log is read as is.
+  return has_log || writable ? Access::read_only : Access::immutable;
+}
+
+}  // namespace dlo::sqlite

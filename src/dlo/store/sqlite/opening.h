@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "dlo/core/result.h"
+#include "dlo/store/sqlite/connection.h"
+
+namespace dlo::sqlite {
+
+/// Makes the data directory and everything above it.
+[[nodiscard]] Result<void> make_directory(const std::string& directory);
+
+/// Creates the file or brings it up to date. Throws `Failed`.
+void make_current(const std::string& path);
+
+/// The settings of a connection that writes.
+void set_up_writing(Connection& db);
+
+/// How a reader without a writer's rights can open the file.
+[[nodiscard]] Access reading_access(const std::string& path);
+
+}  // namespace dlo::sqlite

@@ -1,0 +1,77 @@
+#include "dlo/store/sqlite/readers.h"
+
+#include <utility>
+
+namespace dlo::sqlite {
+namespace {
+
+// Pages beyond this stay in the kernel's cache, where every connection shares them.
+constexpr const char* reader_settings =
+    "PRAGMA query_only = 1; PRAGMA cache_size = -2000; PRAGMA temp_store = MEMORY;";
+
+}  // namespace
+
+Reader::Reader(const std::string& path, Access access) : db_(path, access) {
+  db_.run(reader_settings);
+}
+
+Statement& Reader::statement(const std::string& sql, char slot) {
+  const std::string key = sql + slot;
+  const auto found = statements_.find(key);
+  if (found != statements_.end()) return *found->second;
+  return *statements_.emplace(key, std::make_unique<Statement>(db_.raw(), sql)).first->second;
+}
+
+Readers::Readers(std::string path, Access access, std::size_t most)
+    : path_(std::move(path)), access_(access), most_(most) {
+  idle_.reserve(most);
+}
+
+std::unique_ptr<Reader> Readers::take() {
+  {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock, [this] { return !idle_.empty() || opened_ < most_; });
+    if (!idle_.empty()) {
+      std::unique_ptr<Reader> reader = std::move(idle_.back());
+      idle_.pop_back();
+      return reader;
+    }
+    ++opened_;
+  }
+  try {
+    return std::make_unique<Reader>(path_, access_);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    --opened_;
+    returned_.notify_one();
+    throw;
+  }
+}
+
+void Readers::give_back(std::unique_ptr<Reader> reader) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(reader));
+  }
+  returned_.notify_one();
+}
+
+Readers::Turn::Turn(Readers& readers) : readers_(readers), reader_(readers.take()) {
+  try {
+    reader_->statement("BEGIN").run();
+  } catch (...) {
+    readers_.give_back(std::move(reader_));
+    throw;
+  }
+}
+
+Readers::Turn::~Turn() {
+  try {
+    if (reader_->connection().in_transaction()) reader_->statement("COMMIT").run();
+  } catch (const Failed&) {
+    // A read transaction that cannot end leaves a connection nobody may use again.
+  }
+  readers_.give_back(std::move(reader_));
+}
+
+}  // namespace dlo::sqlite

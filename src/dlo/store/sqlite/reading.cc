@@ -1,0 +1,187 @@
+#include "dlo/store/sqlite/reading.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "dlo/store/sqlite/books.h"
+#include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sqlite/session.h"
+
+namespace dlo::sqlite {
+namespace {
+
+const std::string by_id = std::string("SELECT ") + head_columns + " FROM records WHERE id = ?";
+const std::string by_number =
+    std::string("SELECT ") + head_columns + " FROM records WHERE number = ?";
+const std::string poison_rows = std::string("SELECT ") + head_columns +
+                                " FROM records INDEXED BY records_poison"
+                                " WHERE kind = ? AND class = 1 ORDER BY number";
+const std::string poison_of_instance = std::string("SELECT ") + head_columns +
+                                       " FROM records INDEXED BY records_instance"
+                                       " WHERE instance = ? AND class = 1 ORDER BY number";
+const std::string version_rows =
+    std::string("SELECT ") + version_columns + " FROM versions WHERE number = ? ORDER BY n";
+const std::string one_group =
+    std::string("SELECT ") + group_columns + " FROM groups WHERE fingerprint = ?";
+const std::string recent_groups = std::string("SELECT ") + group_columns +
+                                  " FROM groups ORDER BY last_seen DESC, fingerprint LIMIT ?";
+const std::string crowded_groups =
+    std::string("SELECT ") + group_columns +
+    " FROM groups ORDER BY open DESC, last_seen DESC, fingerprint LIMIT ?";
+
+std::int64_t bounded(std::uint64_t value) {
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::int64_t>(std::min(value, most));
+}
+
+PoisonItem poison_item(const DeadLetter& record) {
+  const Owner& owner = *record.message->owner;
+  PoisonItem item;
+  item.poison_id = record.number;
+  item.record = record.id;
+  item.instance_id = owner.instance;
+  item.execution_id = owner.execution;
+  item.activity = owner.activity;
+  item.abandon_count = record.counters.abandon;
+  if (!record.failure.text.empty()) item.last_error = record.failure.text;
+  item.poisoned_at = record.died_at;
+  return item;
+}
+
+}  // namespace
+
+bool complete(Readers::Turn& turn, Head& head) {
+  const std::int64_t number = head.record.number;
+  Rows body(turn("SELECT envelope, payload FROM bodies WHERE number = ?").bind(number));
+  Rows facts(turn("SELECT facts FROM details WHERE number = ?").bind(number));
+  if (!body.next() || !facts.next()) return false;
+  read_body(*body, 0, 1, *head.message);
+  decode_facts(facts->view(0), head.record);
+  return true;
+}
+
+std::optional<RecordDetail> read_record(Readers::Turn& turn, const RecordId& id) {
+  Rows found(turn(by_id).bind(id));
+  if (!found.next()) return std::nullopt;
+  Head head = read_head(*found);
+  if (!complete(turn, head)) {
+    throw Failed{Error{
+        Code::corrupt, "sqlite.get",
+        "record " + to_string(id) + " has lost its body; nothing was changed; restore a backup"}};
+  }
+  RecordDetail detail{std::move(head.record), {}, {}};
+  const std::int64_t number = detail.record.number;
+  Rows attempts(turn("SELECT attempt FROM attempts WHERE number = ? ORDER BY n DESC").bind(number));
+  while (attempts.next()) detail.attempts.push_back(decode_attempt(attempts->view(0)));
+  Rows versions(turn(version_rows).bind(number));
+  while (versions.next()) detail.versions.push_back(read_version(*versions));
+  return detail;
+}
+
+Aggregate read_aggregate(Readers::Turn& turn, const AggregateRequest& request) {
+  Aggregate answer;
+  Rows change(turn("SELECT value FROM counters WHERE name = 'change'"));
+  if (change.next()) answer.last_change = change->as<std::uint64_t>(0);
+  if (request.tallies) {
+    Rows rows(
+        turn("SELECT source, status, category, count FROM tallies WHERE count <> 0"
+             " ORDER BY source, status, category"));
+    while (rows.next()) {
+      answer.tallies.push_back(
+          {rows->text(0), rows->as<Status>(1), rows->text(2), rows->as<std::uint64_t>(3)});
+    }
+  }
+  if (request.only_group) {
+    Rows rows(turn(one_group).bind(*request.only_group));
+    if (rows.next()) answer.groups.push_back(read_group(*rows));
+  } else if (request.groups > 0) {
+    const auto& sql = request.group_order == GroupOrder::last_seen ? recent_groups : crowded_groups;
+    Rows rows(turn(sql).bind(bounded(request.groups)));
+    while (rows.next()) answer.groups.push_back(read_group(*rows));
+  }
+  return answer;
+}
+
+std::vector<ChangeNote> read_changes(Readers::Turn& turn, std::uint64_t after, std::size_t limit) {
+  std::vector<ChangeNote> notes;
+  Rows rows(turn("SELECT change, id, status FROM records WHERE change > ? ORDER BY change LIMIT ?")
+                .bind(bounded(after), bounded(limit)));
+  while (rows.next()) {
+    notes.push_back({rows->as<std::uint64_t>(0), RecordId{rows->id(1)}, rows->as<Status>(2)});
+  }
+  return notes;
+}
+
+std::optional<Document> read_document(Readers::Turn& turn, const std::string& kind,
+                                      const std::string& key) {
+  Rows rows(
+      turn("SELECT key, body, version FROM documents WHERE kind = ? AND key = ?").bind(kind, key));
+  if (!rows.next()) return std::nullopt;
+  return Document{rows->text(0), rows->text(1), rows->as<std::uint64_t>(2)};
+}
+
+std::vector<Document> read_documents(Readers::Turn& turn, const std::string& kind,
+                                     const std::string& after, std::size_t limit) {
+  std::vector<Document> found;
+  Rows rows(turn("SELECT key, body, version FROM documents WHERE kind = ? AND key > ?"
+                 " ORDER BY key LIMIT ?")
+                .bind(kind, after, bounded(limit)));
+  while (rows.next()) {
+    found.push_back({rows->text(0), rows->text(1), rows->as<std::uint64_t>(2)});
+  }
+  return found;
+}
+
+std::vector<AuditEntry> read_audit(Readers::Turn& turn, std::uint64_t after, std::size_t limit) {
+  std::vector<AuditEntry> entries;
+  if (limit == 0) return entries;
+  std::string previous;
+  Rows before(turn("SELECT hash FROM audit WHERE number = ?").bind(bounded(after)));
+  if (before.next()) previous = before->text(0);
+  Rows rows(turn("SELECT number, at, actor, act, subject, detail, hash FROM audit WHERE number > ?"
+                 " ORDER BY number LIMIT ?")
+                .bind(bounded(after), bounded(limit)));
+  while (rows.next()) {
+    AuditEntry entry;
+    entry.number = rows->as<std::uint64_t>(0);
+    entry.act = {rows->time(1), rows->text(2), rows->text(3), rows->text(4), rows->text(5)};
+    entry.previous = previous;
+    entry.hash = rows->text(6);
+    previous = entry.hash;
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::vector<PoisonItem> read_poison(Readers::Turn& turn, PoisonKind kind,
+                                    const std::optional<std::string>& instance) {
+  std::vector<PoisonItem> items;
+  const auto wanted = static_cast<std::int64_t>(kind);
+  Statement& statement =
+      instance ? turn(poison_of_instance).bind(*instance) : turn(poison_rows).bind(kind);
+  for (Rows rows(statement); rows.next();) {
+    if (rows->number(column::kind) != wanted) continue;
+    Head head = read_head(*rows);
+    if (complete(turn, head)) items.push_back(poison_item(head.record));
+  }
+  return items;
+}
+
+std::optional<PoisonDetail> read_poison(Readers::Turn& turn, PoisonKind kind, std::int64_t number) {
+  Rows rows(turn(by_number).bind(number));
+  if (!rows.next() || rows->is_null(column::kind)) return std::nullopt;
+  if (rows->number(column::kind) != static_cast<std::int64_t>(kind)) return std::nullopt;
+  Head head = read_head(*rows);
+  if (!is_open(head.record.status) || !complete(turn, head)) return std::nullopt;
+  return PoisonDetail{poison_item(head.record), head.record.message,
+                      head.record.message->enqueued_at};
+}
+
+std::uint64_t count_poison(Readers::Turn& turn, PoisonKind kind) {
+  Rows rows(
+      turn("SELECT value FROM counters WHERE name = ?")
+          .bind(kind == PoisonKind::activity ? "poison_activities" : "poison_orchestrations"));
+  return rows.next() ? rows->as<std::uint64_t>(0) : 0;
+}
+
+}  // namespace dlo::sqlite

@@ -1,0 +1,211 @@
+#include "dlo/store/sqlite/schema.h"
+
+#include <array>
+#include <string>
+
+namespace dlo::sqlite {
+namespace {
+
+// "dlo1" in the file header, so that `file` and we can tell an office from any other database.
+constexpr std::int64_t application_id = 0x646C6F31;
+
+// records   What a list shows and a claim needs; small rows, many to a page.
+// class     0 live, 1 open, 2 closed. Most moves stay inside a class, and then only the status
+//           index is touched; filters on source, group, ... still skip what they must not show.
+// due_at    When `claim` may hand the record out; empty while it is leased or not claimable.
+// tries     How many attempts were ever kept: the place of the next one in `attempts`.
+// seat      Its row in error_text: the order in which the office learnt of its last death.
+constexpr std::string_view first_tables = R"sql(
+CREATE TABLE records(
+  number INTEGER PRIMARY KEY,
+  id BLOB NOT NULL,
+  occurrence INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  class INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  category TEXT NOT NULL,
+  grp BLOB NOT NULL,
+  event_type TEXT NOT NULL,
+  key TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  error_type TEXT NOT NULL,
+  died_at INTEGER NOT NULL,
+  next_retry_at INTEGER,
+  due_at INTEGER,
+  lease BLOB,
+  lease_until INTEGER,
+  version INTEGER NOT NULL,
+  change INTEGER NOT NULL,
+  fetches INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  abandons INTEGER NOT NULL,
+  retries INTEGER NOT NULL,
+  replays INTEGER NOT NULL,
+  total INTEGER NOT NULL,
+  most INTEGER NOT NULL,
+  payload_size INTEGER NOT NULL,
+  flags INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  seat INTEGER NOT NULL,
+  kind INTEGER,
+  instance TEXT,
+  error_text TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX records_id ON records(id);
+CREATE INDEX records_status ON records(status, died_at);
+CREATE INDEX records_source ON records(source, class, died_at);
+CREATE INDEX records_category ON records(category, class, died_at);
+CREATE INDEX records_group ON records(grp, class, died_at);
+CREATE INDEX records_event_type ON records(event_type, class, died_at);
+CREATE INDEX records_key ON records(key, class, died_at) WHERE key <> '';
+CREATE INDEX records_message_id ON records(message_id, class, died_at) WHERE message_id <> '';
+CREATE INDEX records_instance ON records(instance, class, died_at) WHERE instance IS NOT NULL;
+CREATE INDEX records_change ON records(change);
+CREATE INDEX records_due ON records(due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX records_due_source ON records(source, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX records_lease ON records(lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX records_poison ON records(kind) WHERE kind IS NOT NULL AND class = 1;
+
+-- Written once: the message as it died. Reopening replaces it.
+CREATE TABLE bodies(
+  number INTEGER PRIMARY KEY,
+  enqueued_at INTEGER NOT NULL,
+  execution_id INTEGER,
+  activity_id INTEGER,
+  activity_name TEXT,
+  envelope BLOB NOT NULL,
+  payload BLOB
+) STRICT;
+
+-- What transitions may change besides the head.
+CREATE TABLE details(number INTEGER PRIMARY KEY, facts BLOB NOT NULL) STRICT;
+
+CREATE TABLE attempts(
+  number INTEGER NOT NULL, n INTEGER NOT NULL, attempt BLOB NOT NULL,
+  PRIMARY KEY(number, n)) STRICT, WITHOUT ROWID;
+
+CREATE TABLE versions(
+  number INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL,
+  author TEXT NOT NULL, why TEXT NOT NULL, headers BLOB NOT NULL, payload BLOB,
+  PRIMARY KEY(number, n)) STRICT;
+
+CREATE TABLE groups(
+  fingerprint BLOB PRIMARY KEY, title TEXT NOT NULL, status INTEGER NOT NULL,
+  owner TEXT NOT NULL, ticket TEXT NOT NULL, notes TEXT NOT NULL, snoozed_until INTEGER,
+  open INTEGER NOT NULL, total INTEGER NOT NULL, first_seen INTEGER NOT NULL,
+  last_seen INTEGER NOT NULL, sample BLOB NOT NULL, category TEXT NOT NULL,
+  source TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX groups_last_seen ON groups(last_seen DESC, fingerprint);
+CREATE INDEX groups_open ON groups(open DESC, last_seen DESC, fingerprint);
+
+CREATE TABLE tallies(
+  source TEXT NOT NULL, status INTEGER NOT NULL, category TEXT NOT NULL, count INTEGER NOT NULL,
+  PRIMARY KEY(source, status, category)) STRICT, WITHOUT ROWID;
+
+-- The numbers that must survive but change with every commit.
+CREATE TABLE counters(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO counters VALUES('change', 0), ('number', 0), ('audit', 0),
+  ('poison_orchestrations', 0), ('poison_activities', 0);
+
+CREATE TABLE documents(
+  kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL,
+  PRIMARY KEY(kind, key)) STRICT;
+
+CREATE TABLE audit(
+  number INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL,
+  subject TEXT NOT NULL, detail TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
+
+-- Words only, no phrases: half the size, and no second copy of the text.
+CREATE VIRTUAL TABLE error_text USING fts5(
+  words, content='', columnsize=0, detail=none, tokenize='ascii');
+
+-- A record that died again has a new seat: newest deaths come first in a word search.
+CREATE TABLE seats(seat INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT;
+
+-- S3-16, S3-17: what the durable runtime's poison tables would hold.
+CREATE VIEW poison_orchestrator_queue AS
+  SELECT r.number AS id, r.instance AS instance_id, b.payload AS work_item,
+         r.abandons AS abandon_count, nullif(r.error_text, '') AS last_error,
+         strftime('%Y-%m-%dT%H:%M:%fZ', r.died_at / 1000.0, 'unixepoch') AS poisoned_at,
+         strftime('%Y-%m-%dT%H:%M:%fZ', b.enqueued_at / 1000.0, 'unixepoch')
+           AS original_created_at
+  FROM records r JOIN bodies b ON b.number = r.number
+  WHERE r.kind = 0 AND r.class = 1;
+CREATE VIEW poison_worker_queue AS
+  SELECT r.number AS id, r.instance AS instance_id, b.execution_id AS execution_id,
+         b.activity_id AS activity_id, b.activity_name AS activity_name, b.payload AS work_item,
+         r.abandons AS abandon_count, nullif(r.error_text, '') AS last_error,
+         strftime('%Y-%m-%dT%H:%M:%fZ', r.died_at / 1000.0, 'unixepoch') AS poisoned_at,
+         strftime('%Y-%m-%dT%H:%M:%fZ', b.enqueued_at / 1000.0, 'unixepoch')
+           AS original_created_at
+  FROM records r JOIN bodies b ON b.number = r.number
+  WHERE r.kind = 1 AND r.class = 1;
+)sql";
+
+constexpr std::array<Migration, 1> migrations{{
+    {1, "records, groups, ledger and error index", first_tables},
+}};
+
+Error refused(std::string detail) {
+  return Error{Code::refused, "sqlite.open", std::move(detail)};
+}
+
+}  // namespace
+
+std::span<const Migration> office_migrations() noexcept {
+  return migrations;
+}
+
+std::int64_t schema_version(Connection& db) {
+  const std::int64_t id = db.number("PRAGMA application_id");
+  const std::int64_t tables = db.number("SELECT count(*) FROM sqlite_schema");
+  if (id == 0 && tables == 0) return 0;
+  if (id != application_id) {
+    throw Failed{Error{Code::refused, "sqlite.open",
+                       "the file is a SQLite database but not an office of dead letters; nothing "
+                       "was changed; choose another data directory"}};
+  }
+  return db.number("SELECT max(version) FROM schema_versions");
+}
+
+void migrate(Connection& db, std::span<const Migration> steps) {
+  const std::int64_t have = schema_version(db);
+  const std::int64_t want = steps.empty() ? 0 : steps.back().version;
+  if (have > want) require_current(db, steps);
+  for (const Migration& step : steps) {
+    if (step.version <= have) continue;
+    db.run("BEGIN IMMEDIATE");
+    try {
+      if (step.version == 1) {
+        db.run("PRAGMA application_id = " + std::to_string(application_id) +
+               "; CREATE TABLE schema_versions(version INTEGER PRIMARY KEY, what TEXT NOT NULL)"
+               " STRICT");
+      }
+      db.run(std::string(step.sql));
+      Statement note(db.raw(), "INSERT INTO schema_versions VALUES(?, ?)");
+      note.bind(step.version, step.what).run();
+      db.run("COMMIT");
+    } catch (const Failed&) {
+      if (db.in_transaction()) db.run("ROLLBACK");
+      throw;
+    }
+  }
+}
+
+void require_current(Connection& db, std::span<const Migration> steps) {
+  const std::int64_t have = schema_version(db);
+  const std::int64_t want = steps.empty() ? 0 : steps.back().version;
+  if (have == want) return;
+  if (have > want) {
+    throw Failed{refused("the office has schema version " + std::to_string(have) +
+                         ", this program knows up to " + std::to_string(want) +
+                         "; nothing was changed; run the newer program that wrote it")};
+  }
+  throw Failed{refused("the office has schema version " + std::to_string(have) +
+                       ", this program needs " + std::to_string(want) +
+                       "; opened read-only it is not migrated; open it once for writing")};
+}
+
+}  // namespace dlo::sqlite

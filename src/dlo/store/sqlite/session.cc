@@ -1,0 +1,408 @@
+#include "dlo/store/sqlite/session.h"
+
+#include <algorithm>
+#include <random>
+
+#include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sqlite/opening.h"
+
+namespace dlo::sqlite {
+namespace {
+
+std::string select_head(const char* rest) {
+  return std::string("SELECT ") + head_columns + " FROM records " + rest;
+}
+
+// Columns that move with every change of a record. Only the due, lease and change indexes follow.
+constexpr const char* touched =
+    "next_retry_at = ?2, due_at = ?3, lease = ?4, lease_until = ?5, version = ?6, change = ?7, "
+    "fetches = ?8, attempts = ?9, failures = ?10, abandons = ?11, retries = ?12, replays = ?13, "
+    "total = ?14, most = ?15, flags = ?16, tries = ?17";
+
+std::string update_head(const char* more) {
+  return std::string("UPDATE records SET ") + touched + more + " WHERE number = ?1";
+}
+
+constexpr const char* rewritten =
+    ", status = ?18, class = ?19, occurrence = ?20, source = ?21, category = ?22, grp = ?23, "
+    "event_type = ?24, key = ?25, message_id = ?26, reason = ?27, error_type = ?28, "
+    "died_at = ?29, payload_size = ?30, seat = ?31, kind = ?32, instance = ?33, error_text = ?34";
+
+std::uint64_t draw() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+std::optional<int> kind_of(const Message& message) {
+  if (!message.owner) return std::nullopt;
+  return message.owner->activity ? 1 : 0;
+}
+std::optional<std::string_view> instance_of(const Message& message) {
+  if (!message.owner) return std::nullopt;
+  return message.owner->instance;
+}
+std::uint64_t payload_size(const Message& message) {
+  return message.payload ? message.payload->size() : 0;
+}
+std::optional<Bytes> bytes_of(const std::optional<std::string>& payload) {
+  if (!payload) return std::nullopt;
+  return Bytes{*payload};
+}
+template <typename Lease>
+std::optional<Id128> token_of(const Lease& lease) {
+  if (!lease) return std::nullopt;
+  return lease->token;
+}
+std::optional<TimePoint> end_of(const std::optional<Lease>& lease) {
+  if (!lease) return std::nullopt;
+  return lease->until;
+}
+
+/// Whether anything but status and what `touched` covers differs.
+bool is_rewritten(const DeadLetter& before, const DeadLetter& after) {
+  return before.category != after.category || before.fingerprint.hash != after.fingerprint.hash ||
+         before.reason != after.reason || before.failure.type != after.failure.type ||
+         before.died_at != after.died_at || before.failure.text != after.failure.text;
+}
+
+}  // namespace
+
+PreparedAppend prepare(const Append& append) {
+  PreparedAppend prepared;
+  prepared.record = inserted(*append.record, 0, 0);
+  prepared.envelope = encode_envelope(*append.record->message);
+  prepared.facts = encode_facts(*append.record);
+  prepared.words = searched_error(append.record->failure);
+  prepared.attempts.reserve(append.attempts.size());
+  for (const Attempt& attempt : append.attempts) {
+    prepared.attempts.push_back(encode_attempt(attempt));
+  }
+  return prepared;
+}
+
+void read_body(const Statement& row, int envelope, int payload, Message& message) {
+  decode_envelope(row.view(envelope), message);
+  if (!row.is_null(payload)) message.payload = row.text(payload);
+}
+
+Version read_version(const Statement& row) {
+  Version version;
+  version.number = row.as<std::uint32_t>(0);
+  version.at = row.time(1);
+  version.by = row.text(2);
+  version.why = row.text(3);
+  version.headers = decode_headers(row.view(4));
+  if (!row.is_null(5)) version.payload = row.text(5);
+  return version;
+}
+
+Session::Session(const std::string& path, std::function<bool(const std::string&)> searches_payload)
+    : db_(path, Access::read_write),
+      searches_payload_(std::move(searches_payload)),
+      books_(db_),
+      lease_epoch_(draw()),
+      find_id_(db_.raw(), select_head("WHERE id = ?")),
+      find_number_(db_.raw(), select_head("WHERE number = ?")),
+      read_facts_(db_.raw(), "SELECT facts FROM details WHERE number = ?"),
+      read_body_(db_.raw(), "SELECT envelope, payload FROM bodies WHERE number = ?"),
+      read_versions_(db_.raw(), std::string("SELECT ") + version_columns +
+                                    " FROM versions WHERE number = ? ORDER BY n"),
+      insert_head_(db_.raw(),
+                   "INSERT INTO records(number, next_retry_at, due_at, lease, lease_until, "
+                   "version, change, fetches, attempts, failures, abandons, retries, replays, "
+                   "total, most, flags, tries, status, class, occurrence, source, category, grp, "
+                   "event_type, key, message_id, reason, error_type, died_at, payload_size, seat, "
+                   "kind, instance, error_text, id) VALUES(?1, ?2, ?3, NULL, NULL, 1, ?4, ?5, ?6, "
+                   "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
+                   "?23, ?24, ?25, ?26, ?27, ?1, ?28, ?29, ?30, ?31) ON CONFLICT(id) DO NOTHING"),
+      insert_body_(db_.raw(), "INSERT OR REPLACE INTO bodies VALUES(?, ?, ?, ?, ?, ?, ?)"),
+      insert_facts_(db_.raw(), "INSERT INTO details VALUES(?, ?)"),
+      insert_attempt_(db_.raw(), "INSERT INTO attempts VALUES(?, ?, ?)"),
+      insert_version_(db_.raw(), std::string("INSERT INTO versions(number, ") + version_columns +
+                                     ") VALUES(?, ?, ?, ?, ?, ?, ?)"),
+      touch_(db_.raw(), update_head("")),
+      move_status_(db_.raw(), update_head(", status = ?18")),
+      move_class_(db_.raw(), update_head(", status = ?18, class = ?19")),
+      rewrite_(db_.raw(), update_head(rewritten)),
+      write_lease_(db_.raw(),
+                   "UPDATE records SET due_at = ?2, lease = ?3, lease_until = ?4 WHERE number = "
+                   "?1"),
+      write_facts_(db_.raw(), "UPDATE details SET facts = ?2 WHERE number = ?1"),
+      delete_head_(db_.raw(), "DELETE FROM records WHERE number = ?"),
+      delete_body_(db_.raw(), "DELETE FROM bodies WHERE number = ?"),
+      delete_facts_(db_.raw(), "DELETE FROM details WHERE number = ?"),
+      delete_attempts_(db_.raw(), "DELETE FROM attempts WHERE number = ?"),
+      delete_attempt_(db_.raw(), "DELETE FROM attempts WHERE number = ? AND n = ?"),
+      delete_versions_(db_.raw(), "DELETE FROM versions WHERE number = ?"),
+      add_seat_(db_.raw(), "INSERT INTO seats VALUES(?, ?)"),
+      delete_seat_(db_.raw(), "DELETE FROM seats WHERE seat = ?"),
+      read_document_(db_.raw(), "SELECT version FROM documents WHERE kind = ? AND key = ?"),
+      write_document_(db_.raw(),
+                      "INSERT INTO documents VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                      "version = excluded.version, body = excluded.body"),
+      delete_document_(db_.raw(), "DELETE FROM documents WHERE kind = ? AND key = ?"),
+      insert_audit_(db_.raw(), "INSERT INTO audit VALUES(?, ?, ?, ?, ?, ?, ?)"),
+      ended_(db_.raw(), select_head("INDEXED BY records_lease WHERE lease_until <= ? "
+                                    "ORDER BY lease_until LIMIT ?")),
+      due_(db_.raw(), select_head("INDEXED BY records_due WHERE due_at <= ? "
+                                  "ORDER BY due_at, number LIMIT ?")),
+      due_source_(db_.raw(),
+                  select_head("INDEXED BY records_due_source WHERE due_at <= ?1 AND source = ?3 "
+                              "ORDER BY due_at, number LIMIT ?2")) {
+  set_up_writing(db_);
+}
+
+void Session::begin() {
+  wrote_ = false;
+  db_.run("BEGIN IMMEDIATE");
+}
+void Session::commit() {
+  books_.write();
+  db_.run("COMMIT");
+}
+void Session::roll_back() noexcept {
+  try {
+    if (db_.in_transaction()) db_.run("ROLLBACK");
+    books_.reload();
+  } catch (const Failed&) {
+    // The file cannot be read any more; the next begin says so to whoever asks.
+  }
+}
+void Session::set_savepoint() {
+  saved_ = books_.save();
+  db_.run("SAVEPOINT list");
+}
+void Session::drop_savepoint() {
+  db_.run("RELEASE list");
+}
+void Session::back_to_savepoint() {
+  db_.run("ROLLBACK TO list; RELEASE list");
+  books_.restore(std::move(saved_));
+}
+
+void Session::run(Statement& statement) {
+  wrote_ = true;
+  statement.run();
+}
+
+LeaseToken Session::fresh_token(std::int64_t number) noexcept {
+  LeaseToken token;
+  // An odd multiplier permutes: no two leases of this epoch share a first half.
+  token.high = lease_epoch_ + (++leases_) * 0x9E3779B97F4A7C15ULL;
+  token.low = static_cast<std::uint64_t>(number);
+  return token;
+}
+
+std::optional<Head> Session::find(const RecordId& id) {
+  find_id_.bind(id);
+  Rows rows(find_id_);
+  if (!rows.next()) return std::nullopt;
+  return read_head(find_id_);
+}
+std::optional<Head> Session::find(std::int64_t number) {
+  find_number_.bind(number);
+  Rows rows(find_number_);
+  if (!rows.next()) return std::nullopt;
+  return read_head(find_number_);
+}
+
+void Session::load_facts(Head& head) {
+  read_facts_.bind(head.record.number);
+  Rows rows(read_facts_);
+  if (rows.next()) decode_facts(read_facts_.view(0), head.record);
+}
+void Session::load_message(Head& head) {
+  read_body_.bind(head.record.number);
+  Rows rows(read_body_);
+  if (rows.next()) read_body(read_body_, 0, 1, *head.message);
+}
+std::vector<Version> Session::versions(std::int64_t number) {
+  std::vector<Version> found;
+  read_versions_.bind(number);
+  for (Rows rows(read_versions_); rows.next();) found.push_back(read_version(read_versions_));
+  return found;
+}
+
+std::optional<std::int64_t> Session::insert(const PreparedAppend& append) {
+  const DeadLetter& record = append.record;
+  const Message& message = *record.message;
+  const Counters& c = record.counters;
+  const Sequences before = books_.sequences();
+  const std::int64_t number = books_.next_number();
+  const std::uint32_t searched =
+      message.payload && searches_payload_(message.source) ? flag::payload_searched : 0;
+  insert_head_.bind(number, record.next_retry_at, due_at(record, std::nullopt),
+                    books_.next_change(), c.fetch, c.attempt, c.failure, c.abandon, c.retry,
+                    c.replay, c.total, record.limit, flags_of(record, searched),
+                    append.attempts.size(), record.status, class_of(record.status),
+                    record.occurrence, message.source, record.category, record.fingerprint.hash,
+                    message.event_type, message.key, message.id, record.reason, record.failure.type,
+                    record.died_at, payload_size(message), kind_of(message), instance_of(message),
+                    head_text(record), record.id);
+  insert_head_.run();
+  if (db_.changed_rows() == 0) {
+    books_.give_back(before);  // a repeat writes nothing at all, not even a sequence
+    return std::nullopt;
+  }
+  wrote_ = true;
+
+  write_body(number, message, append.envelope);
+  insert_facts_.bind(number, Bytes{append.facts}).run();
+  for (std::uint32_t place = 0; place < append.attempts.size(); ++place) {
+    add_attempt(number, place, append.attempts[place]);
+  }
+  books_.add_words(number, append.words);
+  books_.move(nullptr, &record);
+  return number;
+}
+
+void Session::write_body(std::int64_t number, const Message& message, const std::string& envelope) {
+  std::optional<std::uint64_t> execution;
+  std::optional<std::uint64_t> activity;
+  std::optional<std::string_view> name;
+  if (message.owner) {
+    execution = message.owner->execution;
+    if (message.owner->activity) {
+      activity = message.owner->activity->id;
+      name = message.owner->activity->name;
+    }
+  }
+  insert_body_.bind(number, message.enqueued_at, execution, activity, name, Bytes{envelope},
+                    bytes_of(message.payload));
+  run(insert_body_);
+}
+
+void Session::update(const Edit& edit) {
+  const std::int64_t number = edit.before.record.number;
+  const std::int64_t seat = move_words(edit);
+  write_head(edit, seat);
+  if (edit.facts) {
+    const std::string facts = encode_facts(edit.after);
+    write_facts_.bind(number, Bytes{facts});
+    run(write_facts_);
+  }
+  if (edit.message) write_body(number, *edit.after.message, encode_envelope(*edit.after.message));
+  books_.move(&edit.before.record, &edit.after);
+}
+
+std::int64_t Session::move_words(const Edit& edit) {
+  const DeadLetter& before = edit.before.record;
+  const DeadLetter& after = edit.after;
+  const bool died_again = before.died_at != after.died_at;
+  if (!edit.facts && !died_again) return edit.before.seat;
+  std::string was = searched_error(before.failure);
+  std::string is = searched_error(after.failure);
+  if (!died_again && was == is) return edit.before.seat;
+  books_.remove_words(edit.before.seat, std::move(was));
+  const std::int64_t seat = died_again ? books_.next_number() : edit.before.seat;
+  books_.add_words(seat, std::move(is));
+  if (!died_again) return seat;
+  if (edit.before.seat != before.number) run(delete_seat_.bind(edit.before.seat));
+  run(add_seat_.bind(seat, before.number));
+  return seat;
+}
+
+void Session::write_head(const Edit& edit, std::int64_t seat) {
+  const DeadLetter& before = edit.before.record;
+  const DeadLetter& r = edit.after;
+  const Message& m = *r.message;
+  const Counters& c = r.counters;
+  const StatusClass now_class = class_of(r.status);
+  const bool whole = edit.message || is_rewritten(before, r);
+  Statement& statement = whole                                  ? rewrite_
+                         : class_of(before.status) != now_class ? move_class_
+                         : before.status != r.status            ? move_status_
+                                                                : touch_;
+  // Without the facts the causes are not here: what the flags say of the text stays.
+  const std::uint32_t text_flags = flag::facts_searched | flag::text_cut;
+  std::uint32_t flags = flags_of(r, edit.before.flags);
+  if (!edit.facts) flags = (flags & ~text_flags) | (edit.before.flags & text_flags);
+  statement.bind(before.number, r.next_retry_at, due_at(r, edit.lease), token_of(edit.lease),
+                 end_of(edit.lease), r.version, r.change, c.fetch, c.attempt, c.failure, c.abandon,
+                 c.retry, c.replay, c.total, r.limit, flags, edit.tries);
+  if (&statement != &touch_) statement.bind_at(18, r.status);
+  if (&statement == &move_class_ || whole) statement.bind_at(19, now_class);
+  if (whole) {
+    const std::uint64_t size = edit.message ? payload_size(m) : edit.before.payload_size;
+    statement.bind_from(20, r.occurrence, m.source, r.category, r.fingerprint.hash, m.event_type,
+                        m.key, m.id, r.reason, r.failure.type, r.died_at, size, seat, kind_of(m),
+                        instance_of(m), head_text(r));
+  }
+  run(statement);
+}
+
+void Session::update_lease(const Head& head, const std::optional<Lease>& lease) {
+  write_lease_.bind(head.record.number, due_at(head.record, lease), token_of(lease), end_of(lease));
+  run(write_lease_);
+}
+
+void Session::remove(Head& head) {
+  const std::int64_t number = head.record.number;
+  load_facts(head);
+  books_.remove_words(head.seat, searched_error(head.record.failure));
+  for (Statement* statement :
+       {&delete_head_, &delete_body_, &delete_facts_, &delete_attempts_, &delete_versions_}) {
+    run(statement->bind(number));
+  }
+  if (head.seat != number) run(delete_seat_.bind(head.seat));
+  books_.move(&head.record, nullptr);
+}
+
+void Session::add_attempt(std::int64_t number, std::uint32_t place, const std::string& encoded) {
+  insert_attempt_.bind(number, place, Bytes{encoded});
+  run(insert_attempt_);
+  // The first stays, and of the others the newest: place 1 goes when place 50 comes.
+  if (place >= attempts_kept) run(delete_attempt_.bind(number, place - (attempts_kept - 1)));
+}
+
+void Session::add_version(std::int64_t number, const Version& version) {
+  const std::string headers = encode_headers(version.headers);
+  insert_version_.bind(number, version.number, version.at, version.by, version.why, Bytes{headers},
+                       bytes_of(version.payload));
+  run(insert_version_);
+}
+
+std::optional<std::uint64_t> Session::document_version(const std::string& kind,
+                                                       const std::string& key) {
+  read_document_.bind(kind, key);
+  Rows rows(read_document_);
+  if (!rows.next()) return std::nullopt;
+  return read_document_.as<std::uint64_t>(0);
+}
+
+std::uint64_t Session::put_document(const std::string& kind, const std::string& key,
+                                    const std::optional<std::string>& body) {
+  if (!body) {
+    run(delete_document_.bind(kind, key));
+    return 0;
+  }
+  const std::uint64_t version = books_.next_change();
+  write_document_.bind(kind, key, version, *body);
+  run(write_document_);
+  return version;
+}
+
+std::uint64_t Session::add_audit(const AddAudit& act) {
+  const auto [number, hash] = books_.chain(act);
+  insert_audit_.bind(number, act.at, act.actor, act.act, act.subject, act.detail, hash);
+  run(insert_audit_);
+  return number;
+}
+
+std::vector<Head> Session::ended_leases(TimePoint now, std::size_t limit) {
+  std::vector<Head> heads;
+  ended_.bind(now, limit);
+  for (Rows rows(ended_); rows.next();) heads.push_back(read_head(ended_));
+  return heads;
+}
+
+std::vector<Head> Session::due(TimePoint now, const std::string& source, std::size_t limit) {
+  std::vector<Head> heads;
+  Statement& statement = source.empty() ? due_ : due_source_;
+  statement.bind(now, static_cast<std::int64_t>(std::min<std::size_t>(limit, 1U << 20U)));
+  if (!source.empty()) statement.bind_at(3, source);
+  for (Rows rows(statement); rows.next();) heads.push_back(read_head(statement));
+  return heads;
+}
+
+}  // namespace dlo::sqlite

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dlo/store/change.h"
+#include "dlo/store/query.h"
+#include "dlo/store/sqlite/books.h"
+#include "dlo/store/sqlite/connection.h"
+#include "dlo/store/sqlite/head.h"
+
+namespace dlo::sqlite {
+
+/// What of an append can be made ready by the thread that asks for it.
+struct PreparedAppend {
+  DeadLetter record;  // as it is stored, but for its number and change number
+  std::string envelope;
+  std::string facts;
+  std::string words;
+  std::vector<std::string> attempts;  // encoded, oldest first
+};
+[[nodiscard]] PreparedAppend prepare(const Append& append);
+
+/// A change of a stored record, ready to be written.
+struct Edit {
+  const Head& before;
+  const DeadLetter& after;
+  std::optional<Lease> lease;
+  std::uint32_t tries = 0;
+  bool facts = false;    // the facts are loaded and changed
+  bool message = false;  // the message was replaced
+};
+
+/// The writer's connection with its statements: reads and writes single rows, keeps the books.
+/// Belongs to one thread. Throws `Failed`.
+class Session {
+ public:
+  /// `searches_payload` says whether a source's payloads go into the text index.
+  Session(const std::string& path, std::function<bool(const std::string&)> searches_payload);
+
+  void begin();
+  void commit();
+  void roll_back() noexcept;
+  void set_savepoint();
+  void drop_savepoint();
+  void back_to_savepoint();
+  /// Whether a row was written since `begin`, `commit` or the last call of this.
+  [[nodiscard]] bool take_wrote() noexcept { return std::exchange(wrote_, false); }
+  /// For changes that the books alone remember until the commit.
+  void mark_written() noexcept { wrote_ = true; }
+
+  [[nodiscard]] Books& books() noexcept { return books_; }
+  [[nodiscard]] Connection& connection() noexcept { return db_; }
+
+  [[nodiscard]] std::optional<Head> find(const RecordId& id);
+  [[nodiscard]] std::optional<Head> find(std::int64_t number);
+  void load_facts(Head& head);
+  void load_message(Head& head);
+  [[nodiscard]] std::vector<Version> versions(std::int64_t number);
+
+  /// Nothing if the id is taken; else the number of the new record.
+  [[nodiscard]] std::optional<std::int64_t> insert(const PreparedAppend& append);
+  void update(const Edit& edit);
+  /// Only the lease differs: nothing that anybody counts or lists.
+  void update_lease(const Head& head, const std::optional<Lease>& lease);
+  void remove(Head& head);
+
+  void add_attempt(std::int64_t number, std::uint32_t place, const std::string& encoded);
+  void add_version(std::int64_t number, const Version& version);
+
+  [[nodiscard]] std::optional<std::uint64_t> document_version(const std::string& kind,
+                                                              const std::string& key);
+  std::uint64_t put_document(const std::string& kind, const std::string& key,
+                             const std::optional<std::string>& body);
+  std::uint64_t add_audit(const AddAudit& act);
+
+  /// Heads whose lease ended by `now`, at most `limit`.
+  [[nodiscard]] std::vector<Head> ended_leases(TimePoint now, std::size_t limit);
+  /// Heads due at `now`, longest due first. `source` empty: any.
+  [[nodiscard]] std::vector<Head> due(TimePoint now, const std::string& source, std::size_t limit);
+
+  /// A token that leads back to its record: the second half is the number.
+  [[nodiscard]] LeaseToken fresh_token(std::int64_t number) noexcept;
+
+ private:
+  void run(Statement& statement);
+  void write_head(const Edit& edit, std::int64_t seat);
+  void write_body(std::int64_t number, const Message& message, const std::string& envelope);
+  std::int64_t move_words(const Edit& edit);
+
+  Connection db_;
+  std::function<bool(const std::string&)> searches_payload_;
+  Books books_;
+  Pages saved_;
+  bool wrote_ = false;
+  std::uint64_t lease_epoch_;
+  std::uint64_t leases_ = 0;
+  Statement find_id_, find_number_, read_facts_, read_body_, read_versions_;
+  Statement insert_head_, insert_body_, insert_facts_, insert_attempt_, insert_version_;
+  Statement touch_, move_status_, move_class_, rewrite_, write_lease_, write_facts_;
+  Statement delete_head_, delete_body_, delete_facts_, delete_attempts_, delete_attempt_,
+      delete_versions_, add_seat_, delete_seat_;
+  Statement read_document_, write_document_, delete_document_, insert_audit_;
+  Statement ended_, due_, due_source_;
+};
+
+/// Fills `message` from a row of `bodies`: envelope, payload.
+void read_body(const Statement& row, int envelope, int payload, Message& message);
+[[nodiscard]] Version read_version(const Statement& row);
+inline constexpr const char* version_columns = "n, at, author, why, headers, payload";
+
+}  // namespace dlo::sqlite

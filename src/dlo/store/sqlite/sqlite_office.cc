@@ -1,0 +1,251 @@
+#include "dlo/store/sqlite/sqlite_office.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "dlo/store/poison_book.h"
+#include "dlo/store/sqlite/applier.h"
+#include "dlo/store/sqlite/lister.h"
+#include "dlo/store/sqlite/lock_file.h"
+#include "dlo/store/sqlite/opening.h"
+#include "dlo/store/sqlite/reading.h"
+#include "dlo/store/sqlite/schema.h"
+#include "dlo/store/sqlite/writer.h"
+
+namespace dlo {
+namespace {
+
+using namespace sqlite;  // NOLINT: this file is the seam's side of that namespace
+
+/// Runs `body` and turns what it throws into a value, labelled with the method it ended.
+template <typename Body>
+auto guarded(const char* where, const Body& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const Failed& failed) {
+    return Error{failed.error.code, where, failed.error.detail};
+  } catch (const std::bad_alloc&) {
+    return Error{Code::full, where,
+                 "not enough memory for this call; nothing was changed; ask for less at once"};
+  }
+}
+
+Error at(const char* where, Error error) {
+  error.where = where;
+  return error;
+}
+
+template <typename Run>
+class FunctionTask final : public Task {
+ public:
+  FunctionTask(std::size_t bytes, bool may_half_fail, Run run)
+      : Task(bytes, may_half_fail), run_(std::move(run)) {}
+  Result<void> run(Session& session) override { return run_(session); }
+
+ private:
+  Run run_;
+};
+
+Error read_only_refusal(const char* where) {
+  return {Code::refused, where,
+          "this office was opened read-only; nothing was changed; act through the server that "
+          "writes to it, or open it for writing when no server runs"};
+}
+
+}  // namespace
+
+struct SqliteOffice::State final : Ledger, PoisonBook {
+  State(const std::string& path, Access access, const SqliteOptions& options)
+      : readers(path, access, std::max<std::size_t>(options.readers, 1)) {}
+
+  std::optional<LockFile> lock;  // given back last
+  std::optional<Session> session;
+  Readers readers;
+  std::optional<Writer> writer;  // stops first
+
+  template <typename Run>
+  Result<void> write(const char* where, std::size_t bytes, bool may_half_fail, Run run) {
+    if (!writer) return read_only_refusal(where);
+    FunctionTask<Run> task(bytes, may_half_fail, std::move(run));
+    return writer->write(task);
+  }
+
+  Result<std::optional<Document>> document(const std::string& kind,
+                                           const std::string& key) override {
+    return guarded("sqlite.document", [&]() -> Result<std::optional<Document>> {
+      Readers::Turn turn(readers);
+      return read_document(turn, kind, key);
+    });
+  }
+  Result<std::vector<Document>> documents(const std::string& kind, const std::string& after,
+                                          std::size_t limit) override {
+    return guarded("sqlite.documents", [&]() -> Result<std::vector<Document>> {
+      Readers::Turn turn(readers);
+      return read_documents(turn, kind, after, limit);
+    });
+  }
+  Result<std::vector<AuditEntry>> audit(std::uint64_t after, std::size_t limit) override {
+    return guarded("sqlite.audit", [&]() -> Result<std::vector<AuditEntry>> {
+      Readers::Turn turn(readers);
+      return read_audit(turn, after, limit);
+    });
+  }
+  Result<std::vector<PoisonItem>> list(PoisonKind kind,
+                                       const std::optional<std::string>& instance) override {
+    return guarded("sqlite.poison", [&]() -> Result<std::vector<PoisonItem>> {
+      Readers::Turn turn(readers);
+      return read_poison(turn, kind, instance);
+    });
+  }
+  Result<std::optional<PoisonDetail>> get(PoisonKind kind, std::int64_t poison_id) override {
+    return guarded("sqlite.poison", [&]() -> Result<std::optional<PoisonDetail>> {
+      Readers::Turn turn(readers);
+      return read_poison(turn, kind, poison_id);
+    });
+  }
+  Result<std::uint64_t> count(PoisonKind kind) override {
+    return guarded("sqlite.poison", [&]() -> Result<std::uint64_t> {
+      Readers::Turn turn(readers);
+      return count_poison(turn, kind);
+    });
+  }
+};
+
+SqliteOffice::SqliteOffice(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SqliteOffice::~SqliteOffice() = default;
+OfficeExtras SqliteOffice::extras() noexcept {
+  return {state_.get(), state_.get()};
+}
+std::uint64_t SqliteOffice::commits() const noexcept {
+  return state_->writer ? state_->writer->commits() : 0;
+}
+
+Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& directory,
+                                                         SqliteOptions options) {
+  using Opened = Result<std::unique_ptr<SqliteOffice>>;
+  const std::string path = directory + "/office.db";
+  if (options.read_only) {
+    return guarded("sqlite.open", [&]() -> Opened {
+      if (!std::filesystem::exists(path)) {
+        return Error{Code::not_found, "sqlite.open",
+                     "there is no office in " + directory +
+                         "; check the path, or let `dlo serve "
+                         "--data " +
+                         directory + "` create one"};
+      }
+      auto state = std::make_unique<State>(path, reading_access(path), options);
+      Readers::Turn turn(state->readers);
+      require_current(turn.connection(), office_migrations());
+      return std::unique_ptr<SqliteOffice>(new SqliteOffice(std::move(state)));
+    });
+  }
+  if (auto made = make_directory(directory); !made) return made.error();
+  auto lock = LockFile::take(directory + "/office.lock");
+  if (!lock) return lock.error();
+  return guarded("sqlite.open", [&]() -> Opened {
+    make_current(path);
+    auto state = std::make_unique<State>(path, Access::read_only, options);
+    state->lock = std::move(*lock);
+    std::sort(options.unsearched_payloads.begin(), options.unsearched_payloads.end());
+    state->session.emplace(
+        path, [unsearched = options.unsearched_payloads](const std::string& source) {
+          return !std::binary_search(unsearched.begin(), unsearched.end(), source);
+        });
+    state->writer.emplace(*state->session);
+    return std::unique_ptr<SqliteOffice>(new SqliteOffice(std::move(state)));
+  });
+}
+
+Result<std::vector<Applied>> SqliteOffice::apply(std::span<const Change> changes) {
+  return guarded("sqlite.apply", [&]() -> Result<std::vector<Applied>> {
+    auto list = prepare(changes);
+    if (!list) return list.error();
+    std::vector<Applied> answers;
+    const auto written = state_->write("sqlite.apply", list->bytes, changes.size() > 1,
+                                       [&](Session& session) -> Result<void> {
+                                         auto applied = carry_out(session, *list);
+                                         if (!applied) return applied.error();
+                                         answers = std::move(*applied);
+                                         return {};
+                                       });
+    if (!written) return at("sqlite.apply", written.error());
+    return answers;
+  });
+}
+
+Result<RecordDetail> SqliteOffice::get(const RecordId& id) {
+  return guarded("sqlite.get", [&]() -> Result<RecordDetail> {
+    Readers::Turn turn(state_->readers);
+    auto detail = read_record(turn, id);
+    if (!detail) {
+      return Error{Code::not_found, "sqlite.get", "there is no record " + to_string(id)};
+    }
+    return std::move(*detail);
+  });
+}
+
+Result<Page> SqliteOffice::list(const Query& query) {
+  if (auto fine = check(query); !fine) return fine.error();
+  return guarded("sqlite.list", [&]() -> Result<Page> {
+    Readers::Turn turn(state_->readers);
+    return Lister(turn, nullptr, query).list();
+  });
+}
+
+Result<Aggregate> SqliteOffice::aggregate(const AggregateRequest& request) {
+  return guarded("sqlite.aggregate", [&]() -> Result<Aggregate> {
+    Readers::Turn turn(state_->readers);
+    return read_aggregate(turn, request);
+  });
+}
+
+Result<std::vector<Claim>> SqliteOffice::claim(std::size_t limit, TimePoint now, Millis lease_for,
+                                               const std::string& source) {
+  if (auto fine = check_lease_for(lease_for); !fine) return fine.error();
+  return guarded("sqlite.claim", [&]() -> Result<std::vector<Claim>> {
+    std::vector<Leased> leased;
+    const auto written =
+        state_->write("sqlite.claim", limit * 64, false, [&](Session& session) -> Result<void> {
+          leased = lease_due(session, limit, now, lease_for, source);
+          return {};
+        });
+    if (!written) return at("sqlite.claim", written.error());
+    std::vector<Claim> claims;
+    if (leased.empty()) return claims;
+    Readers::Turn turn(state_->readers);
+    for (Leased& one : leased) {
+      if (!complete(turn, one.head)) continue;  // removed by somebody since
+      one.head.record.status = one.was;
+      claims.push_back(
+          {one.head.lease->token, one.head.lease->until, std::move(one.head.record), one.was});
+    }
+    return claims;
+  });
+}
+
+Result<std::vector<bool>> SqliteOffice::renew(std::span<const LeaseToken> leases, TimePoint now,
+                                              Millis lease_for) {
+  if (auto fine = check_lease_for(lease_for); !fine) return fine.error();
+  return guarded("sqlite.renew", [&]() -> Result<std::vector<bool>> {
+    std::vector<bool> answers;
+    const auto written = state_->write("sqlite.renew", leases.size() * 64, false,
+                                       [&](Session& session) -> Result<void> {
+                                         answers = renew_leases(session, leases, now, lease_for);
+                                         return {};
+                                       });
+    if (!written) return at("sqlite.renew", written.error());
+    return answers;
+  });
+}
+
+Result<std::vector<ChangeNote>> SqliteOffice::changes_since(std::uint64_t after,
+                                                            std::size_t limit) {
+  return guarded("sqlite.changes_since", [&]() -> Result<std::vector<ChangeNote>> {
+    Readers::Turn turn(state_->readers);
+    return read_changes(turn, after, limit);
+  });
+}
+
+}  // namespace dlo

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include "dlo/core/result.h"
+#include "dlo/store/sqlite/session.h"
+
+namespace dlo::sqlite {
+
+/// Something to be written, waiting for its turn. Lives in the caller's frame: the caller sleeps
+/// until it is done, so what waits is bounded by the callers there are.
+class Task {
+ public:
+  Task(std::size_t bytes, bool may_half_fail) : bytes_(bytes), may_half_fail_(may_half_fail) {}
+  virtual ~Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  /// In the writer's thread, inside a transaction; may be run again if the transaction is lost.
+  /// An error is the task's own; a thrown `Failed` is the office's.
+  virtual Result<void> run(Session& session) = 0;
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// Whether an error can leave something written behind.
+  [[nodiscard]] bool may_half_fail() const noexcept { return may_half_fail_; }
+
+ private:
+  friend class Writer;
+  std::size_t bytes_;
+  bool may_half_fail_;
+  std::optional<Error> error_;
+  std::binary_semaphore done_{0};
+};
+
+/// Group commit: one thread writes everything that arrived while it was syncing in one transaction
+/// with one sync, then answers everybody. A task that fails takes no other with it: what was
+/// written together with its half is written again without it.
+class Writer {
+ public:
+  explicit Writer(Session& session);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  /// Returns when the task is durable, or with why it is not.
+  Result<void> write(Task& task);
+
+  /// Syncs so far, for tests and metrics.
+  [[nodiscard]] std::uint64_t commits() const noexcept { return commits_; }
+
+ private:
+  using Group = std::vector<Task*>;
+  void work();
+  [[nodiscard]] Group next_group();
+  void write_group(Group group);
+  enum class Ended : std::uint8_t { durable, one_failed, lost };
+  [[nodiscard]] Ended try_group(const Group& group, bool savepoints);
+  bool run_one(Task& task, bool savepoint);
+
+  Session& session_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  Group waiting_;
+  bool stopping_ = false;
+  std::atomic<std::uint64_t> commits_{0};
+  std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace dlo::sqlite
