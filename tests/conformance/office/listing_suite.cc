@@ -297,17 +297,5 @@ TEST_P(OfficeSuite, ATimeBoxOfZeroStillGetsThrough) {
   EXPECT_EQ(ids(query), numbered({3'000, 2'000, 1'000}));
 }
 
-TEST_P(OfficeSuite, APageThatIsPartialSaysWhereToGoOn) {
-  apply({append_of(a_letter(1))});
-  Query query;
-  query.time_box = Millis{0};
-  query.reason = "nobody died of this";
-  const Page page = must(office().list(query));
-  EXPECT_TRUE(page.rows.empty());
-  if (page.partial) {
-    EXPECT_TRUE(page.next);
-  }
-}
-
 }  // namespace
 }  // namespace dlo::testing

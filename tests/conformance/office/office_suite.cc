@@ -86,6 +86,7 @@ std::vector<RecordHead> OfficeSuite::walk(Query query) {
   for (int pages = 0; pages < 10'000; ++pages) {
     Page page = must(office().list(query));
     EXPECT_LE(page.rows.size(), query.limit);
+    EXPECT_TRUE(page.next || !page.partial) << "a partial page says where to go on";
     std::move(page.rows.begin(), page.rows.end(), std::back_inserter(rows));
     if (!page.next) return rows;
     query.after = page.next;
