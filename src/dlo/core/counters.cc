@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "dlo/core/spelling.h"
+
 namespace dlo {
 namespace {
 
@@ -15,6 +17,18 @@ constexpr std::array all_counters = {
     CounterName::next_retry,
     CounterName::abandon_or_fetch,
 };
+
+struct Fact {
+  std::string_view name;
+  std::uint32_t Counters::* value;
+};
+constexpr std::array<Fact, 7> facts = {{{"fetch", &Counters::fetch},
+                                        {"attempt", &Counters::attempt},
+                                        {"failure", &Counters::failure},
+                                        {"abandon", &Counters::abandon},
+                                        {"retry", &Counters::retry},
+                                        {"replay", &Counters::replay},
+                                        {"total", &Counters::total}}};
 
 }  // namespace
 
@@ -63,6 +77,26 @@ std::optional<CounterName> parse_counter_name(std::string_view text) noexcept {
     if (name_of(name) == text) return name;
   }
   return std::nullopt;
+}
+
+Result<void> set_counter(Counters& counters, std::string_view name, std::uint32_t value) {
+  std::array<std::string_view, facts.size()> names;
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    names[i] = facts[i].name;
+    if (names[i] != name) continue;
+    counters.*facts[i].value = value;
+    return {};
+  }
+  return Error{Code::invalid_argument, "core.counters", unknown_name("counter", name, names)};
+}
+
+std::string print(const Counters& counters) {
+  std::string line;
+  for (const Fact& fact : facts) {
+    if (!line.empty()) line += ' ';
+    line += std::string(fact.name) + '=' + std::to_string(counters.*fact.value);
+  }
+  return line;
 }
 
 }  // namespace dlo

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "dlo/core/result.h"
+
 namespace dlo {
 
 /// What is counted per message, and persisted with it. Facts only; profiles choose what they look
@@ -50,5 +52,13 @@ enum class CounterName : std::uint8_t {
 [[nodiscard]] std::uint64_t value_of(const Counters& counters, CounterName name) noexcept;
 [[nodiscard]] std::string_view name_of(CounterName name) noexcept;
 [[nodiscard]] std::optional<CounterName> parse_counter_name(std::string_view text) noexcept;
+
+/// Sets one fact by its name (`fetch`, `attempt`, ..., `replay`, `total`). Refuses other names,
+/// derived ones too, with the valid names and the nearest spelling.
+[[nodiscard]] Result<void> set_counter(Counters& counters, std::string_view name,
+                                       std::uint32_t value);
+
+/// All facts in one line: `fetch=2 attempt=2 failure=1 abandon=0 retry=1 replay=0 total=2`.
+[[nodiscard]] std::string print(const Counters& counters);
 
 }  // namespace dlo

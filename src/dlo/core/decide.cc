@@ -1,6 +1,7 @@
 #include "dlo/core/decide.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <utility>
@@ -350,6 +351,12 @@ Decision RuleBook::retry(const Case& given) const {
                                   : profile_.placement;
   return {RetryAt{given.now + delay, delay, placement}, given.counters, given.category, given.rule,
           "a retry is owed"};
+}
+
+std::string_view name_of(const Verdict& verdict) noexcept {
+  constexpr std::array<std::string_view, std::variant_size_v<Verdict>> names = {
+      "run", "complete", "retry", "dead_letter", "give_back", "drop", "reject_to_caller"};
+  return verdict.index() < names.size() ? names[verdict.index()] : "unknown";
 }
 
 Counters after_replay(const Counters& counters, ReplayCount how) noexcept {

@@ -47,6 +47,9 @@ struct RejectToCaller {
 /// What the core decides. Everything outside core/ only carries these out.
 using Verdict = std::variant<Run, Complete, RetryAt, DeadLetterAs, GiveBack, Drop, RejectToCaller>;
 
+/// run, complete, retry, dead_letter, give_back, drop, reject_to_caller
+[[nodiscard]] std::string_view name_of(const Verdict& verdict) noexcept;
+
 /// A verdict with everything needed to record and to explain it.
 struct Decision {
   Verdict verdict;
