@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "dlo/core/failure.h"
@@ -22,5 +24,21 @@ class Validator {
 };
 
 using Validators = std::vector<std::shared_ptr<const Validator>>;
+
+/// A C++ function as a validator.
+class FunctionValidator final : public Validator {
+ public:
+  using Function = std::function<std::optional<Failure>(const Message&)>;
+  FunctionValidator(Stage stage, Function function)
+      : stage_(stage), function_(std::move(function)) {}
+  [[nodiscard]] Stage stage() const noexcept override { return stage_; }
+  [[nodiscard]] std::optional<Failure> check(const Message& message) const override {
+    return function_(message);
+  }
+
+ private:
+  Stage stage_;
+  Function function_;
+};
 
 }  // namespace dlo

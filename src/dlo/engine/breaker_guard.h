@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "dlo/core/breaker.h"
+
+namespace dlo {
+
+/// A circuit breaker shared by threads (R21). The value and its rules are core/breaker.h; this
+/// only guards it. Without a policy everything is admitted.
+class BreakerGuard {
+ public:
+  explicit BreakerGuard(std::optional<BreakerPolicy> policy) : policy_(policy) {}
+
+  [[nodiscard]] bool exists() const noexcept { return policy_.has_value(); }
+
+  /// Empty: go ahead, and report the outcome. Otherwise when to ask again.
+  [[nodiscard]] std::optional<TimePoint> ask(TimePoint now);
+  /// `ok`: the other side answered sensibly, be it with a refusal. Answers the state if it moved.
+  std::optional<BreakerState> report(bool ok, TimePoint now, std::uint64_t random);
+  /// Admitted, but not run after all.
+  void take_back();
+
+  /// How many may be fetched for it now: empty for any number, 0 for none before `ask_again`.
+  struct Gate {
+    std::optional<std::uint32_t> limit;
+    TimePoint ask_again{};
+  };
+  [[nodiscard]] Gate gate(TimePoint now) const;
+  [[nodiscard]] Breaker snapshot() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<BreakerPolicy> policy_;
+  Breaker breaker_;
+};
+
+}  // namespace dlo

@@ -1,0 +1,251 @@
+#include "dlo/engine/procedure.h"
+
+#include <exception>
+#include <utility>
+
+#include "dlo/core/encoding.h"
+#include "dlo/core/redact.h"
+#include "dlo/engine/capture.h"
+#include "dlo/engine/trail.h"
+
+namespace dlo {
+namespace {
+
+const std::string no_handler;
+
+Decision die(const Counters& counters, std::string reason, std::string description,
+             std::string_view because) {
+  Decision decision;
+  decision.verdict = DeadLetterAs{std::move(reason), std::move(description), false};
+  decision.counters = counters;
+  decision.because = because;
+  return decision;
+}
+
+Failure crash_failure(const Delivery& delivery) {
+  Failure failure;
+  failure.type = "Crash";
+  failure.text = "the process died, or its lease ran out, while attempt " +
+                 std::to_string(delivery.counters.attempt) + " was running";
+  return failure;
+}
+
+}  // namespace
+
+Procedure::Procedure(std::shared_ptr<const RuleBook> rules, const HandlerTable& handlers,
+                     Validators validators, RecordWriter& writer, Suspects& suspects, Origin origin)
+    : rules_(std::move(rules)),
+      handlers_(handlers),
+      validators_(std::move(validators)),
+      writer_(writer),
+      suspects_(suspects),
+      origin_(std::move(origin)) {}
+
+Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) const {
+  const Delivery& delivery = item.delivery;
+  if (delivery.may_be_repeat) {
+    if (auto known = recall(item)) return std::move(*known);
+  }
+  const auto& expires = delivery.message->expires_at;
+  if (delivery.expired || (expires && *expires <= now)) {
+    std::string text = expires ? "Message expired at " + to_iso8601(*expires) : "Message expired";
+    return plan(item,
+                {die(delivery.counters, rules_->profile().reasons.expired, std::move(text),
+                     "its time to live was over before it could run"),
+                 last_known_failure(delivery),
+                 {}},
+                now);
+  }
+  if (delivery.interrupted) {
+    if (auto crashed = account_for_crash(item, now)) return std::move(*crashed);
+  } else {
+    Decision before = rules_->before_run(delivery.counters, delivery.last_error);
+    if (!std::holds_alternative<Run>(before.verdict)) {
+      return plan(item, {std::move(before), last_known_failure(delivery), {}}, now);
+    }
+  }
+  if (auto invalid = validate(item, now, random)) return std::move(*invalid);
+
+  item.entry = handlers_.find(delivery.message->event_type);
+  if (item.entry == nullptr) {
+    Failure failure;
+    failure.type = "HandlerNotRegistered";
+    failure.text = "no handler is registered for event type \"" + delivery.message->event_type +
+                   "\", and there is no default one";
+    return plan(
+        item, {rules_->unregistered(delivery.counters, now, random), std::move(failure), {}}, now);
+  }
+  if (const auto ask_again = item.entry->breaker.ask(now)) return Postpone{*ask_again};
+  return RunIt{};
+}
+
+std::optional<Prepared> Procedure::recall(Item& item) const {
+  auto known = writer_.find_repeat(item.delivery);
+  if (!known) return LookAgain{known.error()};
+  if (!*known) return std::nullopt;
+  Plan plan;
+  plan.kind = Plan::Kind::repeat;
+  plan.named = true;
+  if (!is_live((*known)->status)) plan.ending = DeadLettered{};
+  plan.record = std::make_shared<DeadLetter>(std::move(**known));
+  return plan;
+}
+
+/// The run before this one was cut off. That run is settled first, as a crash; what remains of the
+/// delivery is then as if it had failed and come back.
+std::optional<Prepared> Procedure::account_for_crash(Item& item, TimePoint now) const {
+  Delivery& delivery = item.delivery;
+  const auto trust = suspects_.trust(delivery);
+  if (!trust) return LookAgain{trust.error()};
+  const bool alone = *trust == Trust::none;
+  Decision decision = alone ? rules_->crashed_alone(delivery.counters)
+                            : rules_->resume(delivery.counters, delivery.last_error);
+  Failure crash = crash_failure(delivery);
+  Attempt attempt = make_attempt(delivery.counters, now, now, OutcomeKind::crashed, decision, crash,
+                                 origin_.node);
+  if (std::holds_alternative<Run>(decision.verdict)) {
+    delivery.counters = decision.counters;
+    delivery.trail = with_attempt(delivery.trail, attempt);
+    return std::nullopt;
+  }
+  Failure last = alone ? Failure{} : last_known_failure(delivery);
+  if (last == Failure{}) last = std::move(crash);
+  return plan(item, {std::move(decision), std::move(last), std::move(attempt), alone}, now);
+}
+
+std::optional<Failure> Procedure::check(Stage stage, const Delivery& delivery) const {
+  if (stage == Stage::decode && delivery.undecodable) return *delivery.undecodable;
+  if (stage == Stage::header && delivery.message->event_type.empty() && !handlers_.has_default()) {
+    Failure failure;
+    failure.type = "MissingEventTypeHeader";
+    failure.text = "the message names no event type and there is no default handler";
+    return failure;
+  }
+  for (const auto& validator : validators_) {
+    if (validator->stage() != stage) continue;
+    try {
+      if (auto failure = validator->check(*delivery.message)) return failure;
+    } catch (...) {
+      return failure_of(std::current_exception());
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Plan> Procedure::validate(Item& item, TimePoint now, std::uint64_t random) const {
+  const Delivery& delivery = item.delivery;
+  std::optional<Failure> failure;
+  Stage failed = Stage::decode;
+  for (const Stage stage : rules_->profile().validation) {
+    failure = check(stage, delivery);
+    failed = stage;
+    if (failure) break;
+  }
+  // Bytes that cannot be read go no further, whatever the profile looks at (I3).
+  if (!failure && delivery.undecodable) {
+    failure = *delivery.undecodable;
+    failed = Stage::decode;
+  }
+  if (!failure) return std::nullopt;
+  Decision decision = rules_->after_invalid(delivery.counters, failed, *failure, now, random,
+                                            delivery.previous_delay);
+  const Attempt attempt = make_attempt(decision.counters, now, now, OutcomeKind::failed, decision,
+                                       *failure, origin_.node);
+  return plan(item, {std::move(decision), std::move(*failure), attempt}, now);
+}
+
+Plan Procedure::after_success(Item& item) const {
+  Plan plan;
+  suspects_.end(item, plan.changes);
+  return plan;
+}
+
+Plan Procedure::after_failure(Item& item, Outcome outcome, TimePoint started, TimePoint now,
+                              std::uint64_t random) const {
+  Decision decision =
+      rules_->after_run(outcome, item.running, now, random, item.delivery.previous_delay);
+  redact(outcome.failure);
+  const Attempt attempt = make_attempt(item.running, started, now, outcome.kind, decision,
+                                       outcome.failure, origin_.node);
+  if (!item.delivery.first_attempt_at) item.delivery.first_attempt_at = started;
+  return plan(item, {std::move(decision), std::move(outcome.failure), attempt}, now);
+}
+
+Plan Procedure::after_report(Item& item, Failure failure, TimePoint now,
+                             std::uint64_t random) const {
+  return after_failure(item, {OutcomeKind::failed, std::move(failure)}, now, now, random);
+}
+
+Plan Procedure::plan(Item& item, Death death, TimePoint now) const {
+  redact(death.failure);
+  Plan plan;
+  suspects_.end(item, plan.changes);
+  if (const auto* again = std::get_if<RetryAt>(&death.decision.verdict)) {
+    plan_retry(plan, item, death, *again, now);
+  } else if (const auto* drop = std::get_if<Drop>(&death.decision.verdict)) {
+    plan_drop(plan, item, *drop, now);
+  } else if (std::holds_alternative<GiveBack>(death.decision.verdict)) {
+    plan.kind = Plan::Kind::release;
+    plan.ending = ReleasedUnrun{};
+  } else {
+    // Nobody reported it to us who could be told, so a rejection is kept like any other death.
+    if (const auto* reject = std::get_if<RejectToCaller>(&death.decision.verdict)) {
+      death.decision.verdict = DeadLetterAs{reject->reason, death.failure.text, false};
+    }
+    plan.kind = Plan::Kind::dead;
+    plan.ending = DeadLettered{};
+    plan_record(plan, item, death, now);
+  }
+  plan.decision = std::move(death.decision);
+  return plan;
+}
+
+void Procedure::plan_record(Plan& plan, Item& item, const Death& death, TimePoint now) const {
+  const RecordInput input{item.delivery,
+                          {},
+                          1,
+                          death.decision,
+                          death.failure,
+                          death.last,
+                          *rules_,
+                          item.entry == nullptr ? no_handler : item.entry->name,
+                          origin_,
+                          now,
+                          death.quarantine};
+  plan.record = std::make_shared<DeadLetter>(build_record(input));
+  plan.attempts = attempts_of(input);
+  plan.named = writer_.name(item.delivery, *plan.record).has_value();
+}
+
+void Procedure::plan_retry(Plan& plan, Item& item, Death& death, const RetryAt& again,
+                           TimePoint now) const {
+  plan.again = again;
+  if (again.placement == Placement::in_office && !writer_.is_office()) {
+    plan.kind = Plan::Kind::wait;
+    plan.ending = Completed{};
+    plan_record(plan, item, death, now);
+    return;
+  }
+  plan.kind = Plan::Kind::retry;
+  Failed failed;
+  failed.again_at = again.when;
+  failed.counters = death.decision.counters;
+  failed.error = death.failure.text.empty() ? death.failure.type : death.failure.text;
+  failed.delay = again.delay;
+  failed.trail = death.last ? with_attempt(item.delivery.trail, *death.last) : item.delivery.trail;
+  plan.ending = std::move(failed);
+}
+
+void Procedure::plan_drop(Plan& plan, const Item& item, const Drop& drop, TimePoint now) const {
+  plan.kind = Plan::Kind::drop;
+  plan.ending = Completed{};
+  const Message& message = *item.delivery.message;
+  std::string name = message.id;
+  if (name.empty() && message.position) {
+    name = message.position->partition + ":" + std::to_string(message.position->offset);
+  }
+  plan.changes.emplace_back(AddAudit{now, "engine", "drop", message.source + "/" + name,
+                                     "dropped as the profile says: " + drop.reason});
+}
+
+}  // namespace dlo

@@ -1,0 +1,113 @@
+#include "dlo/engine/record.h"
+
+#include <algorithm>
+
+#include "dlo/engine/trail.h"
+
+namespace dlo {
+namespace {
+
+void set_verdict(DeadLetter& record, const RecordInput& input) {
+  if (const auto* retry = std::get_if<RetryAt>(&input.decision.verdict)) {
+    record.status = Status::waiting;
+    record.next_retry_at = retry->when;
+    record.description = input.decision.because;
+    return;
+  }
+  const auto* death = std::get_if<DeadLetterAs>(&input.decision.verdict);
+  if (death == nullptr) return;
+  record.reason = death->reason;
+  record.description = death->description;
+  if (input.quarantine) {
+    record.status = Status::quarantined;
+  } else if (death->exhausted) {
+    record.status = parse_status(input.rules.profile().exhausted_status).value_or(Status::pending);
+  }
+}
+
+void set_times(DeadLetter& record, const RecordInput& input, const std::vector<Attempt>& earlier) {
+  record.died_at = input.now;
+  record.first_attempt_at = input.delivery.first_attempt_at;
+  if (!earlier.empty()) {
+    record.first_failed_at = earlier.front().started_at + earlier.front().took;
+    record.last_failed_at = earlier.back().started_at + earlier.back().took;
+    if (!record.first_attempt_at) record.first_attempt_at = earlier.front().started_at;
+  }
+  if (input.last) {
+    if (!record.first_attempt_at) record.first_attempt_at = input.last->started_at;
+    record.last_failed_at = input.last->started_at + input.last->took;
+    if (!record.first_failed_at) record.first_failed_at = record.last_failed_at;
+  }
+  record.first_attempt_at = first_attempt_of(input.rules.profile(), record.counters,
+                                             record.first_attempt_at, record.died_at);
+}
+
+}  // namespace
+
+DeadLetter build_record(const RecordInput& input) {
+  const std::vector<Attempt> earlier = attempts_of(input.delivery.trail);
+  DeadLetter record;
+  record.id = input.id;
+  record.occurrence = input.occurrence;
+  record.message = input.delivery.message;
+  record.profile = input.rules.profile().name;
+  record.category = input.decision.category;
+  record.rule = input.decision.rule;
+  record.failure = input.failure;
+  record.counters = input.decision.counters;
+  record.limit = input.rules.limit_for(record.category);
+  record.policy = print(input.rules.policy_for(record.category));
+  record.handler = input.handler;
+  record.node = input.origin.node;
+  record.build = input.origin.build;
+  set_verdict(record, input);
+  set_times(record, input, earlier);
+  if (record.category.empty() && !earlier.empty()) {
+    record.category = earlier.back().category;
+    record.rule = earlier.back().rule;
+  }
+  record.fingerprint = fingerprint_of(record.failure, record.message->event_type, record.reason);
+  return record;
+}
+
+std::vector<Attempt> attempts_of(const RecordInput& input) {
+  std::vector<Attempt> attempts = attempts_of(input.delivery.trail);
+  if (input.last) attempts.push_back(*input.last);
+  return attempts;
+}
+
+Failure last_known_failure(const Delivery& delivery) {
+  const std::vector<Attempt> attempts = attempts_of(delivery.trail);
+  const auto newest = std::find_if(attempts.rbegin(), attempts.rend(), [](const Attempt& attempt) {
+    return attempt.outcome == OutcomeKind::failed;
+  });
+  Failure failure;
+  if (newest != attempts.rend()) {
+    failure.type = newest->error_type;
+    failure.text = newest->error_text;
+  }
+  // The broker keeps the whole text, the trail only its beginning.
+  if (delivery.last_error.starts_with(failure.text)) failure.text = delivery.last_error;
+  return failure;
+}
+
+Attempt make_attempt(const Counters& counters, TimePoint started, TimePoint ended,
+                     OutcomeKind outcome, const Decision& decision, const Failure& failure,
+                     const std::string& node) {
+  Attempt attempt;
+  attempt.number = counters.total;
+  attempt.started_at = started;
+  attempt.took = std::max(Millis{0}, ended - started);
+  attempt.outcome = outcome;
+  attempt.category = decision.category;
+  attempt.rule = decision.rule;
+  attempt.error_type = failure.type;
+  attempt.error_text = failure.text;
+  if (const auto* retry = std::get_if<RetryAt>(&decision.verdict)) {
+    attempt.next_delay = retry->delay;
+  }
+  attempt.node = node;
+  return attempt;
+}
+
+}  // namespace dlo

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dlo/engine/clock.h"
+#include "dlo/engine/events.h"
+#include "dlo/engine/item.h"
+#include "dlo/engine/procedure.h"
+#include "dlo/engine/settler.h"
+#include "dlo/engine/stats.h"
+#include "dlo/engine/status_board.h"
+#include "dlo/engine/writer.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// Step 8: record durable, then owner effect, then on to the settler. Gathers what arrives while
+/// one batch is being written into the next. An office that fails is asked again with patience and
+/// everything stays where it is, at its source, unsettled; one refused record does not keep the
+/// others of its batch from being written.
+/// Threads  `push` from any thread; `flush` from one.
+class Recorder {
+ public:
+  struct Entry {
+    Item* item = nullptr;
+    Plan plan;
+    bool durable = false;
+    bool told = false;     // its owner has heard of it, or need not
+    bool put_off = false;  // the office will not have it: back to its source, to be tried later
+    std::uint64_t version = 0;
+    Millis patience{0};  // while its owner cannot be told
+    TimePoint tell_again{};
+  };
+
+  Recorder(Office& office, RecordWriter& writer, Settler& settler, ItemPool& pool,
+           ProcessorCounts& counts, StatusBoard& board, EngineEvents* events,
+           DeathListener* listener, OwnerEffect effect, const Clock& clock)
+      : office_(office),
+        writer_(writer),
+        settler_(settler),
+        pool_(pool),
+        counts_(counts),
+        board_(board),
+        events_(events),
+        listener_(listener),
+        effect_(effect),
+        clock_(clock) {}
+
+  void push(Entry entry);
+
+  /// Writes what is there. False: the office failed and all that is not durable is kept.
+  bool flush();
+  /// Flushes until `stop()`, and then until nothing is left or `deadline`.
+  void run();
+  void stop(TimePoint deadline);
+  void restart();
+  [[nodiscard]] bool idle() const;
+  /// Tells the office which sources have confirmed, if it is at least this many. Nothing waits for
+  /// it: a mark that stays only makes repeats merge.
+  void clear_marks(std::size_t at_least);
+
+ private:
+  void gather();
+  void forget_lost();
+  bool name_all();
+  bool write_all(TimePoint now);
+  Result<void> write(std::span<Entry*> batch, TimePoint now);
+  Result<void> write_singly(std::span<Entry*> batch, TimePoint now);
+  void put_off(Entry& entry, const Error& error, TimePoint now);
+  void made_durable(Entry& entry, const Applied& applied);
+  void tell_owners(TimePoint now);
+  void pass_on();
+  [[nodiscard]] std::optional<TimePoint> next_owed() const;
+  void clear_mark(const Settler::Confirmed& confirmed, TimePoint now);
+
+  Office& office_;
+  RecordWriter& writer_;
+  Settler& settler_;
+  ItemPool& pool_;
+  ProcessorCounts& counts_;
+  StatusBoard& board_;
+  EngineEvents* events_;
+  DeathListener* listener_;
+  OwnerEffect effect_;
+  const Clock& clock_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  bool busy_ = false;
+  std::optional<TimePoint> look_again_;  // something is kept: when to try again
+  bool held_up_ = false;                 // the office failed: not even new ones before look_again_
+  TimePoint deadline_{};
+  std::vector<Entry> in_;
+
+  // Of whoever flushes.
+  std::vector<Entry> entries_;
+  std::vector<Settler::Confirmed> confirmed_;  // the office is told some time
+  Patience patience_{Millis{100}, Millis{5'000}};
+};
+
+}  // namespace dlo

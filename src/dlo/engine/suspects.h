@@ -1,0 +1,50 @@
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "dlo/core/suspect.h"
+#include "dlo/engine/item.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// Remembers, beyond the death of the process, which message had the process to itself (R7). The
+/// note is a document in the office, written before such a run and removed when it ends or has
+/// been alone for long enough. Finding one of another process means: it died while running alone.
+/// An office without documents remembers nothing; the profile's own limits still end the matter.
+/// Threads  Any method from any thread.
+class Suspects {
+ public:
+  static constexpr const char* kind = "suspect";
+
+  /// `boot` tells this process from all others, also from earlier ones of the same node.
+  Suspects(Office& office, std::string boot) : office_(office), boot_(std::move(boot)) {}
+
+  /// What the office says of a delivery whose last run was cut off.
+  Result<Trust> trust(const Delivery& delivery);
+  /// Durable when it returns.
+  Result<void> mark(Item& item, TimePoint until);
+  /// The run ended: `out` gets what removes the note, if there is one.
+  void end(Item& item, std::vector<Change>& out);
+  /// Removes notes whose time alone is over.
+  void tick(TimePoint now);
+  /// A stop that leaves messages running is no crash of theirs.
+  void forget_all();
+
+ private:
+  struct Note {
+    const Item* item = nullptr;
+    std::string key;
+    TimePoint until{};
+  };
+  void remove(const std::vector<std::string>& keys);
+
+  Office& office_;
+  const std::string boot_;
+  std::mutex mutex_;
+  std::vector<Note> notes_;
+};
+
+}  // namespace dlo

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dlo/core/dead_letter.h"
+
+namespace dlo {
+
+// Earlier attempts of a message that is still alive. They travel with it (Broker `Failed::trail`),
+// so that a dead letter can tell of all of them although no record existed when they happened, and
+// no attempt costs a write of its own.
+
+/// How much one message may carry: the first attempt and the newest ones that fit.
+inline constexpr std::size_t trail_attempts = 20;
+inline constexpr std::size_t trail_bytes = 8 * 1024;
+inline constexpr std::size_t trail_text = 512;  // of one error text
+
+/// `trail` with one more attempt at its end, within the bounds. Total: what is not a trail is
+/// forgotten.
+[[nodiscard]] std::string with_attempt(std::string_view trail, const Attempt& attempt);
+
+/// Oldest first. Lines that cannot be read are left out.
+[[nodiscard]] std::vector<Attempt> attempts_of(std::string_view trail);
+
+}  // namespace dlo

@@ -1,0 +1,271 @@
+#include "dlo/engine/workshop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dlo/core/backoff.h"
+#include "dlo/core/duration.h"
+#include "dlo/core/identity.h"
+#include "dlo/engine/capture.h"
+
+namespace dlo {
+namespace {
+
+constexpr Millis look_again_in{200};
+constexpr std::int64_t chunk_nanos = 200'000;
+
+}  // namespace
+
+Failure timeout_failure(Millis timeout) {
+  Failure failure;
+  failure.type = "HandlerTimeout";
+  failure.text = "the handler did not finish within " + print_duration(timeout);
+  return failure;
+}
+
+bool is_answer(const Plan& plan) {
+  const auto* death = std::get_if<DeadLetterAs>(&plan.decision.verdict);
+  return death != nullptr && !death->exhausted;
+}
+
+void Workshop::carry_out(Item& item, Plan plan) {
+  if (plan.needs_office()) {
+    parts_.recorder.push({&item, std::move(plan)});
+  } else {
+    parts_.settler.push({&item, plan.kind, std::move(plan.ending)});
+  }
+}
+
+void Workshop::release(Item& item) {
+  Plan plan;
+  plan.kind = Plan::Kind::release;
+  plan.ending = ReleasedUnrun{};
+  parts_.suspects.end(item, plan.changes);
+  carry_out(item, std::move(plan));
+}
+
+bool Workshop::prepare_one(Item& item, bool exclusive, TimePoint now) {
+  if (item.lost.load()) {  // its lease ended in our buffer: nothing was counted (S3-30)
+    release(item);
+    return false;
+  }
+  Prepared prepared = parts_.procedure.prepare(item, now, parts_.dice.roll());
+  if (auto* look_again = std::get_if<LookAgain>(&prepared)) {
+    parts_.board.down(StatusBoard::lookup, look_again->error);
+    parts_.scheduler.defer(&item, now + look_again_in);
+    return false;
+  }
+  if (item.delivery.may_be_repeat || item.suspect) parts_.board.up(StatusBoard::lookup);
+  if (auto* plan = std::get_if<Plan>(&prepared)) {
+    if (parts_.events != nullptr && plan->kind == Plan::Kind::drop) {
+      parts_.events->dropped(*item.delivery.message, plan->decision.because);
+    }
+    carry_out(item, std::move(*plan));
+    return false;
+  }
+  if (const auto* postpone = std::get_if<Postpone>(&prepared)) {
+    parts_.settler.push({&item, Plan::Kind::release, Abandoned{false, postpone->until, ""}});
+    return false;
+  }
+  if (item.suspect && exclusive) {
+    if (auto marked = parts_.suspects.mark(item, now + options_.suspect_window); !marked) {
+      parts_.board.down(StatusBoard::lookup, marked.error());
+      item.entry->breaker.take_back();
+      parts_.scheduler.defer(&item, now + look_again_in);
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Leaves in `chunk` what is to be run.
+void Workshop::prepare(std::vector<Item*>& chunk, bool exclusive, TimePoint now) {
+  std::erase_if(chunk,
+                [&](Item* item) { return !item->started && !prepare_one(*item, exclusive, now); });
+}
+
+/// One mark for the chunk that is about to run, and for nothing else (R1).
+void Workshop::mark_starts(std::vector<Item*>& chunk, TimePoint now) {
+  if (chunk.empty() || chunk.front()->started) return;
+  thread_local std::vector<LeaseToken> leases;
+  leases.clear();
+  for (const Item* item : chunk) leases.push_back(item->delivery.lease);
+  const auto alive = parts_.broker.start(leases, now);
+  if (!alive) {
+    parts_.board.down(StatusBoard::source, alive.error());
+    for (Item* item : chunk) {
+      item->entry->breaker.take_back();
+      parts_.scheduler.defer(item, now + look_again_in);
+    }
+    chunk.clear();
+    return;
+  }
+  std::size_t place = 0;
+  std::erase_if(chunk, [&](Item* item) {
+    if ((*alive)[place++]) {
+      item->started = true;
+      item->running = RuleBook::started(item->delivery.counters);
+      return false;
+    }
+    item->lost.store(true);
+    item->entry->breaker.take_back();
+    release(*item);
+    return true;
+  });
+  parts_.counts.started.fetch_add(chunk.size());
+}
+
+bool Workshop::run_chunk(Slot& slot, std::vector<Item*>& chunk, bool exclusive) {
+  const Item* suspect = chunk.size() == 1 && chunk.front()->suspect ? chunk.front() : nullptr;
+  const std::size_t taken = chunk.size();
+  TimePoint now = parts_.clock.now();
+  prepare(chunk, exclusive, now);
+  mark_starts(chunk, now);
+  if (chunk.size() < taken) {
+    parts_.scheduler.finished(taken - chunk.size(), chunk.empty() ? suspect : nullptr);
+  }
+  if (chunk.empty()) return true;
+  if (suspect != nullptr) {
+    parts_.counts.suspects.fetch_add(1);
+    if (parts_.events != nullptr) parts_.events->suspect_started(*suspect->delivery.message);
+  }
+
+  slot.load(chunk);
+  const auto began = parts_.clock.ticks();
+  std::size_t ran = 0;
+  while (Item* item = slot.enter(now, options_.handler_timeout)) {
+    if (!attempt(slot, *item, now)) return false;
+    ++ran;
+    now = parts_.clock.now();
+  }
+  observe(parts_.clock.ticks() - began, ran);
+  thread_local std::vector<Item*> done;
+  done.clear();
+  slot.take_done(done);
+  parts_.settler.push_completed(done);
+  parts_.scheduler.finished(slot.take_owed(), suspect);
+  return true;
+}
+
+bool Workshop::try_again(const Outcome& outcome, std::uint32_t tries) const {
+  const RuleBook& rules = parts_.procedure.rules();
+  const InnerPipeline& inner = rules.profile().inner;
+  if (outcome.kind == OutcomeKind::ok || tries >= inner.retries) return false;
+  if (inner.retry_on.empty()) return true;
+  const std::string_view category = rules.classifier().classify(outcome.failure).category;
+  return std::find(inner.retry_on.begin(), inner.retry_on.end(), category) != inner.retry_on.end();
+}
+
+Workshop::Tried Workshop::run_tries(Slot& slot, const Item& item, TimePoint started, bool plain) {
+  const Message& message = *item.delivery.message;
+  RunContext context;
+  context.id = identify(message, item.delivery.lease);
+  context.fence = item.delivery.lease;
+  context.counters = item.running;
+  context.started = started;
+  context.timeout = slot.timeout();
+  context.stop = slot.token();
+  Handler& handler = *item.entry->handler;
+  Millis waited{0};
+  for (std::uint32_t tries = 0;; ++tries) {
+    Outcome outcome = run_captured(handler, message, context);
+    const bool settle = plain && outcome.kind == OutcomeKind::ok;
+    const Slot::Left left = slot.leave(settle);
+    // Let go: nothing but the slot may be touched any more.
+    if (left.gone) return {true, false, left.cause, {}};
+    if (left.cause != Slot::StopCause::none || !try_again(outcome, tries)) {
+      return {false, settle && left.cause == Slot::StopCause::none, left.cause, std::move(outcome)};
+    }
+    const InnerPipeline& inner = parts_.procedure.rules().profile().inner;
+    waited = delay_before(inner.policy, tries + 1, waited, parts_.dice.roll()).value_or(Millis{0});
+    if (!slot.wait(parts_.clock, parts_.clock.now() + waited)) {
+      return {false, false, slot.glance().cause, std::move(outcome)};
+    }
+    slot.reenter();
+  }
+}
+
+bool Workshop::attempt(Slot& slot, Item& item, TimePoint started) {
+  if (parts_.events != nullptr) parts_.events->started(*item.delivery.message, item.running);
+  const bool plain =
+      parts_.events == nullptr && !item.entry->breaker.exists() && !item.marked_exclusive;
+  const Millis timeout = slot.timeout();
+  Tried tried = run_tries(slot, item, started, plain);
+  if (tried.gone) return false;
+  if (tried.settled) return true;
+  conclude(item, std::move(tried.outcome), tried.cause, started, timeout);
+  slot.end();
+  return true;
+}
+
+void Workshop::conclude(Item& item, Outcome outcome, Slot::StopCause cause, TimePoint started,
+                        Millis timeout) {
+  const TimePoint now = parts_.clock.now();
+  if (item.lost.load()) {
+    report(item, outcome.kind == OutcomeKind::ok, now);
+    release(item);  // the settler forgets it
+    return;
+  }
+  if (cause == Slot::StopCause::timeout) {
+    if (parts_.events != nullptr) {
+      parts_.events->handler_timed_out(*item.delivery.message, false);
+    }
+    timed_out(item, started, timeout);
+    return;
+  }
+  if (outcome.kind == OutcomeKind::ok) {
+    succeed(item, started, now);
+  } else if (cause == Slot::StopCause::engine) {
+    item.entry->breaker.take_back();
+    release(item);  // we told it to stop: that is no failure of its own (I8)
+  } else {
+    fail(item, std::move(outcome), started, now);
+  }
+}
+
+void Workshop::timed_out(Item& item, TimePoint since, Millis timeout) {
+  parts_.counts.timeouts.fetch_add(1);
+  fail(item, {OutcomeKind::failed, timeout_failure(timeout)}, since, parts_.clock.now());
+}
+
+void Workshop::succeed(Item& item, TimePoint started, TimePoint now) {
+  report(item, true, now);
+  if (parts_.events != nullptr) {
+    parts_.events->succeeded(*item.delivery.message, item.running, now - started);
+  }
+  carry_out(item, parts_.procedure.after_success(item));
+}
+
+void Workshop::fail(Item& item, Outcome outcome, TimePoint started, TimePoint now) {
+  EngineEvents* events = parts_.events;
+  Failure reported;
+  if (events != nullptr) reported = outcome.failure;
+  Plan plan =
+      parts_.procedure.after_failure(item, std::move(outcome), started, now, parts_.dice.roll());
+  report(item, is_answer(plan), now);
+  if (events != nullptr) {
+    const Message& message = *item.delivery.message;
+    events->failed(message, reported, plan.decision, now - started);
+    if (plan.kind == Plan::Kind::retry && plan.again) events->retried(message, *plan.again);
+  }
+  carry_out(item, std::move(plan));
+}
+
+void Workshop::report(const Item& item, bool ok, TimePoint now) {
+  const auto moved = item.entry->breaker.report(ok, now, parts_.dice.roll());
+  if (moved && parts_.events != nullptr) parts_.events->breaker_moved(item.entry->name, *moved);
+}
+
+void Workshop::observe(std::chrono::nanoseconds took, std::size_t count) {
+  if (count == 0) return;
+  const std::int64_t each = took.count() / static_cast<std::int64_t>(count);
+  const std::int64_t before = usual_nanos_.load(std::memory_order_relaxed);
+  // Slower is believed at once, faster only by and by.
+  const std::int64_t usual = each > before ? each : (before * 3 + each) / 4;
+  usual_nanos_.store(usual, std::memory_order_relaxed);
+  const std::int64_t fits = chunk_nanos / std::max<std::int64_t>(usual, 1);
+  chunk_limit_.store(std::clamp<std::size_t>(static_cast<std::size_t>(fits), 1, options_.max_chunk),
+                     std::memory_order_relaxed);
+}
+
+}  // namespace dlo

@@ -1,0 +1,90 @@
+#include "dlo/engine/writer.h"
+
+#include <utility>
+
+#include "dlo/core/identity.h"
+
+namespace dlo {
+
+Result<std::optional<DeadLetter>> AppendingWriter::get(const RecordId& id) {
+  auto detail = office_.get(id);
+  if (detail) return std::optional<DeadLetter>(std::move(detail->record));
+  if (detail.error().code == Code::not_found) return std::optional<DeadLetter>();
+  return detail.error();
+}
+
+/// Only its content tells such a message: it is a repeat of a record whose source we have not seen
+/// settled, and of nothing else (R3).
+Result<std::optional<DeadLetter>> AppendingWriter::find_by_content(const Message& message) {
+  Query query;
+  const auto& statuses = all_statuses();
+  query.statuses.assign(statuses.begin(), statuses.end());
+  query.source = message.source;
+  query.source_unsettled = true;
+  query.limit = 200;
+  while (true) {
+    auto page = office_.list(query);
+    if (!page) return page.error();
+    for (const RecordHead& head : page->rows) {
+      if (head.event_type != message.event_type || head.key != message.key) continue;
+      if (head.payload_size != (message.payload ? message.payload->size() : 0)) continue;
+      auto record = get(head.id);
+      if (!record) return record.error();
+      if (*record && same_content(*(*record)->message, message)) return record;
+    }
+    if (!page->next) return std::optional<DeadLetter>();
+    query.after = page->next;
+  }
+}
+
+Result<std::optional<DeadLetter>> AppendingWriter::find_repeat(const Delivery& delivery) {
+  const Message& message = *delivery.message;
+  Arrival arrival{1, message.position.has_value(), true, {}};
+  if (const auto lineage = lineage_of(message.headers)) {
+    auto record = get(lineage->id);
+    if (!record) return record;
+    if (*record) {
+      const auto occurrence =
+          honoured_occurrence(*lineage, (*record)->occurrence, (*record)->counters.replay);
+      if (occurrence) {
+        arrival.occurrence = *occurrence;
+        if (is_repeat(existing_of(**record), arrival)) return record;
+        return std::optional<DeadLetter>();
+      }
+    }
+  }
+  if (!has_stable_identity(message)) return find_by_content(message);
+  auto record = get(identify(message));
+  if (!record || !*record) return record;
+  if (is_repeat(existing_of(**record), arrival)) return record;
+  return std::optional<DeadLetter>();
+}
+
+Result<void> AppendingWriter::name(const Delivery& delivery, DeadLetter& record) {
+  const Message& message = *delivery.message;
+  record.source_unsettled = true;
+  if (const auto lineage = lineage_of(message.headers)) {
+    auto known = get(lineage->id);
+    if (!known) return known.error();
+    if (*known) {
+      const auto occurrence =
+          honoured_occurrence(*lineage, (*known)->occurrence, (*known)->counters.replay);
+      if (occurrence) {
+        record.id = lineage->id;
+        record.occurrence = *occurrence;
+        return {};
+      }
+    }
+  }
+  record.id = identify(message, delivery.lease);
+  record.occurrence = 1;
+  return {};
+}
+
+void AppendingWriter::write(const Delivery& /*delivery*/, const DeadLetterPtr& record,
+                            std::vector<Attempt> attempts, TimePoint /*now*/,
+                            std::vector<Change>& out) {
+  out.emplace_back(Append{record, std::move(attempts)});
+}
+
+}  // namespace dlo

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "dlo/broker/broker.h"
+#include "dlo/core/dead_letter.h"
+#include "dlo/core/result.h"
+#include "dlo/store/change.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// How the end of a delivery reaches the office: as a new record, or, for a message that came from
+/// the office, as a move of the record it has there already.
+/// Threads  Any method from any thread.
+class RecordWriter {
+ public:
+  virtual ~RecordWriter() = default;
+
+  /// R2: the record the office has of this very delivery, if any.
+  virtual Result<std::optional<DeadLetter>> find_repeat(const Delivery& delivery) = 0;
+
+  /// Gives `record` its id and occurrence. Asks the office only where it must.
+  virtual Result<void> name(const Delivery& delivery, DeadLetter& record) = 0;
+
+  /// What to apply, so that the record is kept.
+  virtual void write(const Delivery& delivery, const DeadLetterPtr& record,
+                     std::vector<Attempt> attempts, TimePoint now, std::vector<Change>& out) = 0;
+
+  /// True if retries of this source wait in the office anyway.
+  [[nodiscard]] virtual bool is_office() const noexcept = 0;
+};
+
+/// For sources outside the office: deaths and waits are appended (R3).
+class AppendingWriter final : public RecordWriter {
+ public:
+  explicit AppendingWriter(Office& office) : office_(office) {}
+  Result<std::optional<DeadLetter>> find_repeat(const Delivery& delivery) override;
+  Result<void> name(const Delivery& delivery, DeadLetter& record) override;
+  void write(const Delivery& delivery, const DeadLetterPtr& record, std::vector<Attempt> attempts,
+             TimePoint now, std::vector<Change>& out) override;
+  [[nodiscard]] bool is_office() const noexcept override { return false; }
+
+ private:
+  Result<std::optional<DeadLetter>> get(const RecordId& id);
+  Result<std::optional<DeadLetter>> find_by_content(const Message& message);
+
+  Office& office_;
+};
+
+}  // namespace dlo
