@@ -11,7 +11,7 @@ namespace {
 // FULL: a commit that was answered survives the machine. The log is folded back every 16 MB, and
 // keeps its size so that later commits overwrite instead of growing a file, which syncs faster.
 // Debian's build would zero what is deleted; retention is not shredding.
-constexpr const char* writer_settings =
+constexpr const char* settings =
     "PRAGMA synchronous = FULL;"
     "PRAGMA wal_autocheckpoint = 4000;"
     "PRAGMA secure_delete = OFF;"
@@ -30,15 +30,15 @@ Result<void> make_directory(const std::string& directory) {
                    "; create it, or choose one this user may write to"};
 }
 
-void set_up_writing(Connection& db) {
-  db.run(writer_settings);
+const char* writer_settings() noexcept {
+  return settings;
 }
 
 void make_current(const std::string& path) {
   Connection db(path, Access::create);
   (void)schema_version(db);  // refuses what is not ours before anything is written
   db.run("PRAGMA journal_mode = WAL");
-  set_up_writing(db);
+  db.run(settings);
   migrate(db, office_migrations());
 }
 

@@ -13,8 +13,8 @@ namespace dlo::sqlite {
 /// Creates the file or brings it up to date. Throws `Failed`.
 void make_current(const std::string& path);
 
-/// The settings of a connection that writes.
-void set_up_writing(Connection& db);
+/// The settings of a connection that writes, as SQL.
+[[nodiscard]] const char* writer_settings() noexcept;
 
 /// How a reader without a writer's rights can open the file.
 [[nodiscard]] Access reading_access(const std::string& path);

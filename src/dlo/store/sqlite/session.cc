@@ -149,7 +149,7 @@ Session::Session(const std::string& path, std::function<bool(const std::string&)
       due_source_(db_.raw(),
                   select_head("INDEXED BY records_due_source WHERE due_at <= ?1 AND source = ?3 "
                               "ORDER BY due_at, number LIMIT ?2")) {
-  set_up_writing(db_);
+  db_.run(writer_settings());
 }
 
 void Session::begin() {
