@@ -30,8 +30,14 @@ struct PoisonDetail {
   TimePoint original_created_at{};
 };
 
-/// Poisoned items of a durable runtime, by kind. A view of the office's open records that have an
-/// owner; taking one out goes through Office::apply like everything else.
+/// In the book while somebody has to deal with it. An item that was sent back is in its queue again
+/// and no longer here, until it poisons again (S3-35).
+[[nodiscard]] inline bool is_poisoned(Status status) noexcept {
+  return is_open(status) && status != Status::replaying && status != Status::replayed;
+}
+
+/// Poisoned items of a durable runtime, by kind. A view of the office's records that have an owner
+/// and are poisoned; taking one out goes through Office::apply like everything else.
 class PoisonBook {
  public:
   virtual ~PoisonBook() = default;

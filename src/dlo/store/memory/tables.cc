@@ -71,7 +71,7 @@ void Tables::index(const EntryPtr& entry, bool in) {
   set_index(records_, record.id, entry, in);
   set_index(by_place_, cursor_of(record), entry, in);
   set_index(by_change_, record.change, entry, in);
-  if (record.message->owner && is_open(record.status)) {
+  if (record.message->owner && is_poisoned(record.status)) {
     const auto kind =
         record.message->owner->activity ? PoisonKind::activity : PoisonKind::orchestration;
     set_index(poisoned_[static_cast<std::size_t>(kind)], record.number, entry, in);

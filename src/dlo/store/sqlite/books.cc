@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "dlo/store/office.h"
+#include "dlo/store/poison_book.h"
 
 namespace dlo::sqlite {
 namespace {
 
 bool is_poison(const DeadLetter* record) {
-  return record != nullptr && record->message->owner && is_open(record->status);
+  return record != nullptr && record->message->owner && is_poisoned(record->status);
 }
 std::size_t poison_kind(const DeadLetter& record) {
   return record.message->owner->activity ? 1 : 0;

@@ -10,15 +10,20 @@
 namespace dlo::sqlite {
 namespace {
 
+// The statements below and the views of schema.cc say these two as numbers.
+static_assert(static_cast<int>(Status::replaying) == 5 && static_cast<int>(Status::replayed) == 6);
+
 const std::string by_id = std::string("SELECT ") + head_columns + " FROM records WHERE id = ?";
 const std::string by_number =
     std::string("SELECT ") + head_columns + " FROM records WHERE number = ?";
 const std::string poison_rows = std::string("SELECT ") + head_columns +
                                 " FROM records INDEXED BY records_poison"
-                                " WHERE kind = ? AND class = 1 ORDER BY number";
+                                " WHERE kind = ? AND class = 1 AND status NOT IN (5, 6)"
+                                " ORDER BY number";
 const std::string poison_of_instance = std::string("SELECT ") + head_columns +
                                        " FROM records INDEXED BY records_instance"
-                                       " WHERE instance = ? AND class = 1 ORDER BY number";
+                                       " WHERE instance = ? AND class = 1 AND status NOT IN (5, 6)"
+                                       " ORDER BY number";
 const std::string version_rows =
     std::string("SELECT ") + version_columns + " FROM versions WHERE number = ? ORDER BY n";
 const std::string one_group =
@@ -172,7 +177,7 @@ std::optional<PoisonDetail> read_poison(Readers::Turn& turn, PoisonKind kind, st
   if (!rows.next() || rows->is_null(column::kind)) return std::nullopt;
   if (rows->number(column::kind) != static_cast<std::int64_t>(kind)) return std::nullopt;
   Head head = read_head(*rows);
-  if (!is_open(head.record.status) || !complete(turn, head)) return std::nullopt;
+  if (!is_poisoned(head.record.status) || !complete(turn, head)) return std::nullopt;
   return PoisonDetail{poison_item(head.record), head.record.message,
                       head.record.message->enqueued_at};
 }

@@ -124,7 +124,8 @@ CREATE VIRTUAL TABLE error_text USING fts5(
 -- A record that died again has a new seat: newest deaths come first in a word search.
 CREATE TABLE seats(seat INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT;
 
--- S3-16, S3-17: what the durable runtime's poison tables would hold.
+-- S3-16, S3-17: what the durable runtime's poison tables would hold. Items being sent back (5) or
+-- sent back (6) are in their queue again.
 CREATE VIEW poison_orchestrator_queue AS
   SELECT r.number AS id, r.instance AS instance_id, b.payload AS work_item,
          r.abandons AS abandon_count, nullif(r.error_text, '') AS last_error,
@@ -132,7 +133,7 @@ CREATE VIEW poison_orchestrator_queue AS
          strftime('%Y-%m-%dT%H:%M:%fZ', b.enqueued_at / 1000.0, 'unixepoch')
            AS original_created_at
   FROM records r JOIN bodies b ON b.number = r.number
-  WHERE r.kind = 0 AND r.class = 1;
+  WHERE r.kind = 0 AND r.class = 1 AND r.status NOT IN (5, 6);
 CREATE VIEW poison_worker_queue AS
   SELECT r.number AS id, r.instance AS instance_id, b.execution_id AS execution_id,
          b.activity_id AS activity_id, b.activity_name AS activity_name, b.payload AS work_item,
@@ -141,7 +142,7 @@ CREATE VIEW poison_worker_queue AS
          strftime('%Y-%m-%dT%H:%M:%fZ', b.enqueued_at / 1000.0, 'unixepoch')
            AS original_created_at
   FROM records r JOIN bodies b ON b.number = r.number
-  WHERE r.kind = 1 AND r.class = 1;
+  WHERE r.kind = 1 AND r.class = 1 AND r.status NOT IN (5, 6);
 )sql";
 
 constexpr std::array<Migration, 1> migrations{{
