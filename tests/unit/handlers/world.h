@@ -3,16 +3,26 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
-#include <dirent.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <ostream>
+#include <poll.h>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <unistd.h>
 
 #include "dlo/engine/handler.h"
+
+namespace dlo {
+
+/// So that a failed comparison says what happened instead of printing bytes.
+inline void PrintTo(const Outcome& outcome, std::ostream* out) {
+  *out << "kind " << static_cast<int>(outcome.kind) << ", type " << outcome.failure.type
+       << ", code " << outcome.failure.code << ", text " << outcome.failure.text;
+}
+
+}  // namespace dlo
 
 namespace dlo::testing {
 
@@ -24,7 +34,7 @@ inline bool eventually(const std::function<bool()>& condition,
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(2ms);
+    ::poll(nullptr, 0, 2);
   }
   return true;
 }

@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "dlo/engine/handlers/sigpipe_shield.h"
+
 namespace dlo {
 
 namespace {
@@ -76,39 +78,6 @@ bool set_nonblocking(const Descriptor& fd) {
 int open_pidfd(pid_t pid) {
   return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
 }
-
-/// Keeps SIGPIPE from this thread while it writes to a program that may be gone, and takes back
-/// the signal it caused itself. The disposition belongs to the whole process and stays.
-class SigpipeShield {
- public:
-  SigpipeShield() {
-    ::sigemptyset(&sigpipe_);
-    ::sigaddset(&sigpipe_, SIGPIPE);
-    was_pending_ = is_pending();
-    ::pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
-  }
-  ~SigpipeShield() {
-    if (!was_pending_ && is_pending()) {
-      const timespec now{};
-      while (::sigtimedwait(&sigpipe_, nullptr, &now) < 0 && errno == EINTR) {
-      }
-    }
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  SigpipeShield(const SigpipeShield&) = delete;
-  SigpipeShield& operator=(const SigpipeShield&) = delete;
-
- private:
-  static bool is_pending() {
-    sigset_t pending;
-    ::sigemptyset(&pending);
-    ::sigpending(&pending);
-    return ::sigismember(&pending, SIGPIPE) == 1;
-  }
-  sigset_t sigpipe_{};
-  sigset_t before_{};
-  bool was_pending_ = false;
-};
 
 /// File actions and attributes of posix_spawn, with their lifetimes.
 class SpawnPlan {
