@@ -156,7 +156,7 @@ class Broker {
   virtual void close() noexcept = 0;
 };
 
-/// What some brokers let people do to a queue.
+/// What some brokers let people do to a queue. It is as late as the last call of Broker said.
 class QueueAdmin {
  public:
   virtual ~QueueAdmin() = default;

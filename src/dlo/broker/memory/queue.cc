@@ -66,12 +66,12 @@ void Queue::add(Arrival arrival, TimePoint now) {
   slot.priority = arrival.message->priority;
   slot.can_expire = arrival.message->expires_at.has_value();
   slot.since = now;
-  slot.due = arrival.due;
   if (arrival.undecodable) {
     slot.remarks = std::make_unique<Remarks>();
     slot.remarks->undecodable = std::move(arrival.undecodable);
   }
   slot.message = std::move(arrival.message);
+  wait_until(slot, arrival.due);
   slot.older = newest_;
   (newest_ == no_slot ? oldest_ : slab_[newest_].newer) = number;
   newest_ = number;
@@ -92,15 +92,16 @@ void Queue::add(Arrival arrival, TimePoint now) {
   wait_or_ready(number, now);
 }
 
-// `slot.due` says until when it waits; `slot.since` is older than that only for one that stood
-// behind its key.
+// Waiting longer than a message lives helps nobody.
+void Queue::wait_until(Slot& slot, TimePoint due) noexcept {
+  slot.due = slot.can_expire ? std::min(due, *slot.message->expires_at) : due;
+}
+
 void Queue::wait_or_ready(SlotNumber number, TimePoint now) {
   Slot& slot = slab_[number];
-  auto due = slot.due;
-  if (slot.can_expire) due = std::min(due, *slot.message->expires_at);
-  if (due > now) {
+  if (slot.due > now) {
     move_to(slot, Place::delayed);
-    return timing_.set(number, due);
+    return timing_.set(number, slot.due);
   }
   move_to(slot, Place::ready);
   lineup_.push(slab_, number);
@@ -258,7 +259,7 @@ void Queue::end(SlotNumber number, const ReleasedUnrun& /*ending*/, TimePoint no
 void Queue::take_back(SlotNumber number, TimePoint again_at, TimePoint now) {
   Slot& slot = slab_[number];
   slot.started = slot.first_start = false;
-  slot.due = again_at;
+  wait_until(slot, again_at);
   slot.since = now;
   wait_or_ready(number, now);
 }

@@ -72,6 +72,7 @@ class Queue {
   [[nodiscard]] Delivery deliver(SlotNumber number, TimePoint until);
 
   void move_to(Slot& slot, Place place) noexcept;
+  static void wait_until(Slot& slot, TimePoint due) noexcept;
   void wait_or_ready(SlotNumber number, TimePoint now);
   void end_of_wait(SlotNumber number, TimePoint due);
   void take_back(SlotNumber number, TimePoint again_at, TimePoint now);
