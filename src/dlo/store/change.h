@@ -46,7 +46,7 @@ struct Transition {
   Status to = Status::pending;
   TimePoint now{};
   std::optional<Counters> counters;
-  std::optional<Failure> failure;
+  std::optional<Failure> failure;  // it failed again, at `now`
   std::optional<std::string> reason;
   std::optional<std::string> description;
   std::optional<std::string> category;

@@ -119,6 +119,10 @@ Result<Standing> apply_transition(const DeadLetter& record, const std::optional<
   out.status = transition.to;
   set(out.counters, transition.counters);
   set(out.failure, transition.failure);
+  if (transition.failure && *transition.failure != Failure{}) {
+    out.last_failed_at = transition.now;
+    if (!out.first_failed_at) out.first_failed_at = transition.now;
+  }
   set(out.reason, transition.reason);
   set(out.description, transition.description);
   set(out.category, transition.category);

@@ -58,6 +58,22 @@ TEST_P(OfficeSuite, EveryChangeOfARecordRaisesItsVersionByOneAndItsChangeNumber)
   }
 }
 
+TEST_P(OfficeSuite, AFailureThatIsAddedSaysWhenItLastFailed) {
+  DeadLetter letter = a_letter(1);
+  letter.first_failed_at.reset();
+  letter.last_failed_at.reset();
+  append(letter);
+  Transition move = to(Status::pending, 1);
+  move.failure = Failure{};
+  move.failure->text = "again";
+  move.now = noon + Millis{5'000};
+  apply_one(move);
+  move.now = noon + Millis{9'000};
+  apply_one(move);
+  EXPECT_EQ(record(id_of(1)).first_failed_at, noon + Millis{5'000});
+  EXPECT_EQ(record(id_of(1)).last_failed_at, noon + Millis{9'000});
+}
+
 TEST_P(OfficeSuite, ATransitionSetsWhatItCarriesAndKeepsTheRest) {
   DeadLetter letter = a_full_letter(1);
   letter.status = Status::pending;
@@ -71,6 +87,7 @@ TEST_P(OfficeSuite, ATransitionSetsWhatItCarriesAndKeepsTheRest) {
   letter.status = all.to;
   letter.counters = *(all.counters = Counters{7, 6, 5, 4, 3, 2, 1});
   letter.failure = *(all.failure = Failure{"T", "text", "c", 404, {{"a", "b"}}, "s", Millis{2}});
+  letter.last_failed_at = all.now;
   letter.reason = *(all.reason = "new reason");
   letter.description = *(all.description = "new description");
   letter.category = *(all.category = "new category");
