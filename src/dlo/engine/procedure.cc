@@ -220,9 +220,10 @@ void Procedure::plan_record(Plan& plan, Item& item, const Death& death, TimePoin
 void Procedure::plan_retry(Plan& plan, Item& item, Death& death, const RetryAt& again,
                            TimePoint now) const {
   plan.again = again;
-  if (again.placement == Placement::in_office && !writer_.is_office()) {
+  if (again.placement == Placement::in_office || writer_.is_office()) {
     plan.kind = Plan::Kind::wait;
     plan.ending = Completed{};
+    if (writer_.is_office()) plan.ending = DeadLettered{};  // written there is settled there
     plan_record(plan, item, death, now);
     return;
   }

@@ -1,0 +1,296 @@
+#include "dlo/engine/office_source.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlo {
+namespace {
+
+Error closed_error(const char* where) {
+  return {Code::unavailable, where, "the engine stopped taking messages from the office"};
+}
+
+/// The start mark was made and no outcome followed it.
+bool was_interrupted(const Counters& counters) {
+  return counters.attempt > counters.failure;
+}
+
+Delivery delivery_of(const Claim& claim) {
+  const DeadLetter& record = claim.record;
+  Delivery delivery;
+  delivery.lease = claim.lease;
+  delivery.message = record.message;
+  delivery.counters = record.counters;
+  delivery.leased_until = claim.until;
+  delivery.interrupted = was_interrupted(record.counters);
+  delivery.first_attempt_at = record.first_attempt_at;
+  if (record.next_retry_at && record.last_failed_at) {
+    delivery.previous_delay = std::max(Millis{0}, *record.next_retry_at - *record.last_failed_at);
+  }
+  delivery.last_error = record.failure.text;
+  return delivery;
+}
+
+}  // namespace
+
+Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request, TimePoint now) {
+  auto claims = office_.claim(request.limit, now, request.lease_for, source_);
+  if (!claims) return claims.error();
+  std::vector<Delivery> deliveries;
+  deliveries.reserve(claims->size());
+  for (const Claim& claim : *claims) {
+    deliveries.push_back(delivery_of(claim));
+    if (claim.was != Status::waiting) {
+      // A person may have corrected it; the lease runs out if that cannot be read now.
+      auto read = use_newest_version(deliveries.back(), claim.record.id);
+      if (!read) return read.error();
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  std::erase_if(held_, [&](const auto& entry) {
+    return entry.second.until + request.lease_for < now;  // lost long ago, never settled
+  });
+  for (const Claim& claim : *claims) {
+    const bool waits = claim.was == Status::waiting;
+    held_[claim.lease] = {claim.record.id,
+                          claim.record.occurrence,
+                          waits ? Status::waiting : Status::retrying,
+                          claim.was,
+                          claim.record.counters,
+                          claim.until,
+                          false};
+  }
+  return deliveries;
+}
+
+Result<void> OfficeSource::use_newest_version(Delivery& delivery, const RecordId& id) {
+  auto detail = office_.get(id);
+  if (!detail) return detail.error();
+  if (detail->versions.empty()) return {};
+  auto edited = std::make_shared<Message>(*delivery.message);
+  edited->headers = std::move(detail->versions.back().headers);
+  edited->payload = std::move(detail->versions.back().payload);
+  delivery.message = std::move(edited);
+  return {};
+}
+
+Result<std::vector<Delivery>> OfficeSource::receive(const ReceiveRequest& request, TimePoint now) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return closed_error("office_source.receive");
+  }
+  auto first = claim(request, now);
+  if (!first || !first->empty() || request.wait <= Millis{0}) return first;
+  const auto began = std::chrono::steady_clock::now();
+  {
+    // Nobody tells us when something falls due, so this is the pace at which we look.
+    std::unique_lock lock(mutex_);
+    closed_or_waited_.wait_for(lock, request.wait, [this] { return closed_; });
+    if (closed_) return closed_error("office_source.receive");
+  }
+  const auto waited = std::chrono::floor<Millis>(std::chrono::steady_clock::now() - began);
+  return claim(request, now + waited);
+}
+
+std::optional<OfficeSource::Held> OfficeSource::held(const LeaseToken& lease) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = held_.find(lease);
+  if (found == held_.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<std::vector<bool>> OfficeSource::start(std::span<const LeaseToken> leases, TimePoint now) {
+  std::vector<bool> live(leases.size());
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    const auto entry = held(leases[i]);
+    if (!entry) continue;
+    if (entry->started) {
+      live[i] = true;
+      continue;
+    }
+    Transition mark;
+    mark.id = entry->id;
+    mark.lease = leases[i];
+    mark.lease_for = Millis{1};  // carried on, never shortened
+    mark.to = entry->status;
+    mark.now = now;
+    mark.counters = with_start(entry->counters);
+    const std::vector<Change> changes{mark};
+    auto applied = office_.apply(changes);
+    if (!applied) {
+      if (is_retryable(applied.error().code)) return applied.error();
+      continue;  // the lease is gone, or somebody moved the record: not ours to run
+    }
+    live[i] = true;
+    const std::lock_guard lock(mutex_);
+    const auto found = held_.find(leases[i]);
+    if (found == held_.end()) continue;
+    found->second.counters = *mark.counters;
+    found->second.started = true;
+  }
+  return live;
+}
+
+Transition OfficeSource::ending_of(const Held& held, const Settlement& settlement,
+                                   TimePoint now) const {
+  Transition move;
+  move.id = held.id;
+  move.lease = settlement.lease;
+  move.now = now;
+  move.to = held.home;
+  if (std::holds_alternative<Completed>(settlement.ending)) {
+    move.to = Status::resolved;
+    move.counters = held.counters;
+    move.clear_next_retry = true;
+    move.resolution = Resolution{now, "engine", "retried", ""};
+  } else if (const auto* failed = std::get_if<Failed>(&settlement.ending)) {
+    move.counters = failed->counters;
+    move.next_retry_at = failed->again_at;
+  } else if (const auto* abandoned = std::get_if<Abandoned>(&settlement.ending)) {
+    Counters counters = held.counters;
+    if (abandoned->increment_count) {
+      counters.abandon += counters.abandon != UINT32_MAX;
+    } else if (counters.fetch > 0) {
+      --counters.fetch;
+    }
+    move.counters = counters;
+    move.next_retry_at = abandoned->again_at;
+  } else {
+    Counters counters = held.started ? without_start(held.counters) : held.counters;
+    if (counters.fetch > 0) --counters.fetch;
+    move.counters = counters;
+  }
+  return move;
+}
+
+Result<SettleAnswer> OfficeSource::settle_one(const Settlement& settlement, TimePoint now) {
+  const auto entry = held(settlement.lease);
+  if (!entry) return SettleAnswer{Settled::lease_lost, 0};
+  SettleAnswer answer;
+  if (!std::holds_alternative<DeadLettered>(settlement.ending)) {
+    const Transition move = ending_of(*entry, settlement, now);
+    answer.abandon_count = move.counters->abandon;
+    const std::vector<Change> changes{move};
+    auto applied = office_.apply(changes);
+    if (!applied) {
+      if (is_retryable(applied.error().code)) return applied.error();
+      answer.settled = Settled::lease_lost;
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  held_.erase(settlement.lease);
+  return answer;
+}
+
+Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlement> settlements,
+                                                       TimePoint now) {
+  // All together first: one list, one sync. If one of them lost its lease, each by itself.
+  std::vector<Change> changes;
+  std::vector<SettleAnswer> answers(settlements.size());
+  bool together = true;
+  for (std::size_t i = 0; i < settlements.size() && together; ++i) {
+    const auto entry = held(settlements[i].lease);
+    together = entry.has_value();
+    if (!together || std::holds_alternative<DeadLettered>(settlements[i].ending)) continue;
+    Transition move = ending_of(*entry, settlements[i], now);
+    answers[i].abandon_count = move.counters->abandon;
+    changes.emplace_back(std::move(move));
+  }
+  if (together && (changes.empty() || office_.apply(changes))) {
+    const std::lock_guard lock(mutex_);
+    for (const Settlement& settlement : settlements) held_.erase(settlement.lease);
+    return answers;
+  }
+  for (std::size_t i = 0; i < settlements.size(); ++i) {
+    auto one = settle_one(settlements[i], now);
+    if (!one) return one.error();
+    answers[i] = *one;
+  }
+  return answers;
+}
+
+Result<std::vector<bool>> OfficeSource::renew(std::span<const LeaseToken> leases, TimePoint now,
+                                              Millis lease_for) {
+  auto live = office_.renew(leases, now, lease_for);
+  if (!live) return live;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    const auto found = held_.find(leases[i]);
+    if (found == held_.end()) continue;
+    if ((*live)[i]) {
+      found->second.until = std::max(found->second.until, now + lease_for);
+    } else {
+      held_.erase(found);
+    }
+  }
+  return live;
+}
+
+Result<std::vector<PublishAnswer>> OfficeSource::publish(std::span<const Publication> /*messages*/,
+                                                         TimePoint /*now*/) {
+  return Error{Code::refused, "office_source.publish",
+               "messages come to wait in the office by failing; send new ones to their source"};
+}
+
+Result<SourceStats> OfficeSource::stats(TimePoint /*now*/) {
+  auto numbers = office_.aggregate({});
+  if (!numbers) return numbers.error();
+  SourceStats stats;
+  for (const Tally& tally : numbers->tallies) {
+    if (!source_.empty() && tally.source != source_) continue;
+    if (tally.status == Status::waiting) stats.delayed += tally.count;
+    if (tally.status == Status::parked) stats.held += tally.count;
+  }
+  const std::lock_guard lock(mutex_);
+  stats.leased = held_.size();
+  stats.delayed -= std::min(stats.delayed, stats.leased);
+  return stats;
+}
+
+void OfficeSource::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  closed_or_waited_.notify_all();
+}
+
+Result<std::optional<DeadLetter>> OfficeSource::find_repeat(const Delivery& /*delivery*/) {
+  return std::optional<DeadLetter>();  // its lease on the record says all there is to say
+}
+
+Result<void> OfficeSource::name(const Delivery& delivery, DeadLetter& record) {
+  const auto entry = held(delivery.lease);
+  if (!entry) {
+    return Error{Code::lease_lost, "office_source.name", "the lease on this record is gone"};
+  }
+  record.id = entry->id;
+  record.occurrence = entry->occurrence;
+  return {};
+}
+
+void OfficeSource::write(const Delivery& delivery, const DeadLetterPtr& record,
+                         std::vector<Attempt> attempts, TimePoint now, std::vector<Change>& out) {
+  Transition move;
+  move.id = record->id;
+  move.lease = delivery.lease;
+  move.now = now;
+  move.to = record->status;
+  move.counters = record->counters;
+  move.failure = record->failure;
+  move.category = record->category;
+  move.rule = record->rule;
+  if (record->status == Status::waiting) {
+    const auto entry = held(delivery.lease);
+    if (entry) move.to = entry->home;  // a dead letter that is retried stays one
+    move.next_retry_at = record->next_retry_at;
+  } else {
+    move.reason = record->reason;
+    move.description = record->description;
+    move.fingerprint = record->fingerprint;
+    move.clear_next_retry = true;
+    move.died_at = record->died_at;
+  }
+  out.emplace_back(std::move(move));
+  if (!attempts.empty()) out.emplace_back(AddAttempt{record->id, std::move(attempts.back())});
+}
+
+}  // namespace dlo

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "dlo/broker/broker.h"
+#include "dlo/engine/writer.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// Messages that wait in the office, as a source: due records run through the very same processor
+/// as everything else (R6). Waiting ones are live messages; dead letters whose retry is due are
+/// `retrying` meanwhile. Start marks, outcomes and attempts are written to the record, under its
+/// lease; a record whose last start has no outcome was interrupted.
+///
+/// Office and source are one here, so writing the end of a run is settling it: `settle` has nothing
+/// left to do for what `write` has moved.
+/// Threads  As Broker.
+class OfficeSource final : public Broker, public RecordWriter {
+ public:
+  /// Due records of `source`; empty: of every source.
+  OfficeSource(Office& office, std::string source) : office_(office), source_(std::move(source)) {}
+
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override;
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override;
+  Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
+                                           TimePoint now) override;
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                  Millis lease_for) override;
+  /// Refused: messages come here by failing, not by being sent.
+  Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
+                                             TimePoint now) override;
+  Result<SourceStats> stats(TimePoint now) override;
+  void close() noexcept override;
+
+  Result<std::optional<DeadLetter>> find_repeat(const Delivery& delivery) override;
+  Result<void> name(const Delivery& delivery, DeadLetter& record) override;
+  void write(const Delivery& delivery, const DeadLetterPtr& record, std::vector<Attempt> attempts,
+             TimePoint now, std::vector<Change>& out) override;
+  [[nodiscard]] bool is_office() const noexcept override { return true; }
+
+ private:
+  struct Held {
+    RecordId id;
+    std::uint32_t occurrence = 1;
+    Status status = Status::waiting;  // while it is leased
+    Status home = Status::waiting;    // where it returns to
+    Counters counters;
+    TimePoint until{};
+    bool started = false;
+  };
+  Result<std::vector<Delivery>> claim(const ReceiveRequest& request, TimePoint now);
+  Result<void> use_newest_version(Delivery& delivery, const RecordId& id);
+  std::optional<Held> held(const LeaseToken& lease) const;
+  [[nodiscard]] Transition ending_of(const Held& held, const Settlement& settlement,
+                                     TimePoint now) const;
+  Result<SettleAnswer> settle_one(const Settlement& settlement, TimePoint now);
+
+  Office& office_;
+  const std::string source_;
+  mutable std::mutex mutex_;
+  std::condition_variable closed_or_waited_;
+  bool closed_ = false;
+  std::unordered_map<LeaseToken, Held> held_;
+};
+
+}  // namespace dlo
