@@ -77,7 +77,7 @@ struct DeadLetter {
   // Assigned by the store.
   std::uint64_t version = 0;  // raised by every change; the compare-and-set expects it
   std::uint64_t change = 0;   // the office-wide number of its last change (R23)
-  std::int64_t number = 0;    // its place in the office: immutable, grows with arrival
+  std::int64_t number = 0;    // its place in the office: immutable, grows with arrival (gaps)
   bool died = false;          // became a dead letter in this occurrence, instead of only waiting
 };
 
