@@ -1,0 +1,228 @@
+// Broken rules about listing, searching, counting, the audit trail and the poison book.
+
+#include <algorithm>
+
+#include "conformance/office/saboteur.h"
+
+#include "dlo/store/rules.h"
+
+namespace dlo::testing {
+namespace {
+
+Hooks on_query(std::function<void(Query&)> spoil) {
+  Hooks hooks;
+  hooks.query = std::move(spoil);
+  return hooks;
+}
+
+Hooks on_page(std::function<void(const Query&, Page&)> spoil) {
+  Hooks hooks;
+  hooks.page = std::move(spoil);
+  return hooks;
+}
+
+Hooks on_numbers(std::function<void(Aggregate&)> spoil) {
+  Hooks hooks;
+  hooks.numbers = std::move(spoil);
+  return hooks;
+}
+
+Hooks on_groups(std::function<void(GroupSummary&)> spoil) {
+  return on_numbers([spoil = std::move(spoil)](Aggregate& numbers) {
+    for (GroupSummary& group : numbers.groups) spoil(group);
+  });
+}
+
+Hooks on_notes(std::function<void(std::vector<ChangeNote>&)> spoil) {
+  Hooks hooks;
+  hooks.notes = std::move(spoil);
+  return hooks;
+}
+
+Hooks on_audit(std::function<void(std::vector<AuditEntry>&)> spoil) {
+  Hooks hooks;
+  hooks.audit = std::move(spoil);
+  return hooks;
+}
+
+Hooks on_poison(std::function<void(PoisonKind&, std::optional<std::string>&)> spoil) {
+  Hooks hooks;
+  hooks.poison = std::move(spoil);
+  return hooks;
+}
+
+std::string first_word(const std::string& text) {
+  const auto words = words_of(text);
+  return words.empty() ? text : words.front();
+}
+
+/// Each filter of a query, not looked at.
+std::vector<Sabotage> blind_filters() {
+  const std::vector<std::pair<std::string, std::function<void(Query&)>>> filters = {
+      {"statuses", [](Query& q) { q.statuses.clear(); }},
+      {"source", [](Query& q) { q.source.reset(); }},
+      {"category", [](Query& q) { q.category.reset(); }},
+      {"group", [](Query& q) { q.group.reset(); }},
+      {"event type", [](Query& q) { q.event_type.reset(); }},
+      {"key", [](Query& q) { q.key.reset(); }},
+      {"message id", [](Query& q) { q.message_id.reset(); }},
+      {"error type", [](Query& q) { q.error_type.reset(); }},
+      {"reason", [](Query& q) { q.reason.reset(); }},
+      {"instance", [](Query& q) { q.instance.reset(); }},
+      {"unsettled mark", [](Query& q) { q.source_unsettled.reset(); }},
+      {"beginning", [](Query& q) { q.from.reset(); }},
+      {"end", [](Query& q) { q.until.reset(); }},
+      {"error words", [](Query& q) { q.error_words.clear(); }},
+      {"payload words", [](Query& q) { q.payload_words.clear(); }},
+      {"attempts", [](Query& q) { q.attempts_over.reset(); }},
+      {"change", [](Query& q) { q.changed_up_to.reset(); }},
+  };
+  std::vector<Sabotage> rows;
+  for (const auto& [name, forget] : filters) {
+    rows.push_back({"the filter on " + name + " is not looked at",
+                    "EveryFilterLetsThroughWhatItShouldInBothOrders", on_query(forget)});
+  }
+  return rows;
+}
+
+void exclude_the_edge(Query& query) {
+  if (query.from) *query.from += Millis{1};
+}
+void include_the_edge(Query& query) {
+  if (query.until) *query.until += Millis{1};
+}
+void list_live_ones(Query& query) {
+  if (query.statuses.empty()) query.statuses.assign(all_statuses().begin(), all_statuses().end());
+}
+
+/// The page ends, but the place to go on from is one row too far or too early.
+Hooks with_cursor_off_by(std::int64_t rows) {
+  return on_page([rows](const Query& query, Page& page) {
+    const std::int64_t onward = query.order == Order::newest_first ? -rows : rows;
+    if (page.next && !page.partial) page.next->number += onward;
+  });
+}
+
+std::vector<Sabotage> listing() {
+  return {
+      {"messages that wait are listed", "MessagesThatWaitAreNotListedAsDeadLetters",
+       on_query(list_live_ones)},
+      {"the first instant is left out", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+       on_query(exclude_the_edge)},
+      {"the last instant is let in", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+       on_query(include_the_edge)},
+      {"the oldest cannot come first", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+       on_query([](Query& q) { q.order = Order::newest_first; })},
+      {"a page skips a row", "RecordsThatDiedInOneInstantComeInOrderOfArrival",
+       with_cursor_off_by(1)},
+      {"a page repeats a row", "DeepPagesReturnEachRecordOnceWhileOthersArrive",
+       with_cursor_off_by(-1)},
+      {"the listing stops after a page", "DeepPagesReturnEachRecordOnceWhileOthersArrive",
+       on_page([](const Query&, Page& page) { page.next.reset(); })},
+      {"a time box that ends loses the rest", "ATimeBoxOfZeroStillGetsThrough",
+       on_page([](const Query&, Page& page) {
+         if (page.partial) page.next.reset();
+       })},
+      {"a time box that ends starts over", "ATimeBoxOfZeroStillGetsThrough",
+       on_page([](const Query& query, Page& page) {
+         if (page.partial) page.next = query.after.value_or(Cursor{TimePoint::max(), 0});
+       })},
+      {"a frozen set grows", "AFrozenSetDoesNotGrow",
+       on_query([](Query& q) { q.changed_up_to.reset(); })},
+      {"a row shows no payload size", "AListRowShowsTheHeadOfItsRecord",
+       on_page([](const Query&, Page& page) {
+         for (RecordHead& row : page.rows) row.payload_size = 0;
+       })},
+      {"one of the words is enough", "ErrorWordsAreFoundAsWords",
+       on_query([](Query& q) { q.error_words = first_word(q.error_words); })},
+      {"one of the words in a payload is enough", "PayloadWordsAreFoundAsWords",
+       on_query([](Query& q) { q.payload_words = first_word(q.payload_words); })},
+      {"a search without a word finds everything",
+       "ASearchWithoutAWordIsRefusedInsteadOfFindingEverything", on_query([](Query& q) {
+         if (words_of(q.error_words).empty()) q.error_words.clear();
+         if (words_of(q.payload_words).empty()) q.payload_words.clear();
+       })},
+      {"OR is an operator", "ErrorWordsAreFoundAsWords", on_query([](Query& q) {
+         if (const auto at = q.error_words.find(" OR "); at != std::string::npos) {
+           q.error_words.resize(at);
+         }
+       })},
+      {"changes come newest first", "ChangesAreToldOldestFirstAndEachRecordOnce",
+       on_notes([](auto& notes) { std::reverse(notes.begin(), notes.end()); })},
+      {"some changes are not told", "AFollowerOfChangesMissesNone", on_notes([](auto& notes) {
+         if (notes.size() > 1) notes.erase(notes.begin());
+       })},
+  };
+}
+
+std::vector<Sabotage> numbers() {
+  return {
+      {"zero counts are given", "TalliesAreSortedAndLeaveZerosOut",
+       on_numbers([](Aggregate& a) { a.tallies.push_back({"orders", Status::expired, "", 0}); })},
+      {"tallies are not sorted", "TalliesAreSortedAndLeaveZerosOut",
+       on_numbers([](Aggregate& a) { std::reverse(a.tallies.begin(), a.tallies.end()); })},
+      {"tallies drift", "RandomOperationsDoWhatTheModelPredicts", on_numbers([](Aggregate& a) {
+         for (Tally& tally : a.tallies) tally.count += tally.count > 3 ? 1 : 0;
+       })},
+      {"open counts drift", "RandomOperationsDoWhatTheModelPredicts",
+       on_groups([](GroupSummary& g) { g.open += g.open > 3 ? 1 : 0; })},
+      {"a group counts only what is open", "AGroupCountsWhatIsOpen",
+       on_groups([](GroupSummary& g) { g.total = g.open; })},
+      {"a resolved group stays resolved", "AResolvedGroupIsOpenAgainWhenItComesBack",
+       on_groups([](GroupSummary& g) {
+         if (g.total > 1) g.status = GroupStatus::resolved;
+       })},
+      {"a group forgets when it was first seen", "AGroupKnowsItsDeaths",
+       on_groups([](GroupSummary& g) { g.first_seen = g.last_seen; })},
+      {"a sample is any record of the group", "AGroupKnowsItsDeaths",
+       on_groups([](GroupSummary& g) { g.sample = id_of(3); })},
+      {"groups come in one order only", "GroupsComeByLastSeenOrBySize",
+       on_numbers([](Aggregate& a) {
+         std::sort(a.groups.begin(), a.groups.end(),
+                   [](const auto& x, const auto& y) { return x.fingerprint < y.fingerprint; });
+       })},
+      {"an entry of the audit trail was changed", "TheAuditTrailKeepsActsInOrderAndChained",
+       on_audit([](auto& entries) {
+         for (AuditEntry& entry : entries) entry.act.subject += entry.number == 3 ? "x" : "";
+       })},
+      {"the audit trail is not chained", "TheAuditTrailKeepsActsInOrderAndChained",
+       on_audit([](auto& entries) {
+         for (AuditEntry& entry : entries) {
+           entry.previous.clear();
+           entry.hash = audit_hash("", entry.number, entry.act);
+         }
+       })},
+      {"kinds of poison are not told apart", "PoisonedItemsAreListedByKindAndInstance",
+       on_poison([](PoisonKind& kind, auto&) { kind = PoisonKind::activity; })},
+      {"instances are not told apart", "PoisonedItemsAreListedByKindAndInstance",
+       on_poison([](PoisonKind&, std::optional<std::string>& instance) { instance.reset(); })},
+      {"poison without an error has an empty one", "AnItemWithoutErrorTextHasNoLastError",
+       [] {
+         Hooks hooks;
+         hooks.poisoned = [](std::vector<PoisonItem>& items) {
+           for (PoisonItem& item : items) item.last_error = item.last_error.value_or("");
+         };
+         return hooks;
+       }()},
+      {"documents come in no order", "DocumentsAreListedByKeyInByteOrder",
+       [] {
+         Hooks hooks;
+         hooks.documents = [](std::vector<Document>& documents) {
+           std::reverse(documents.begin(), documents.end());
+         };
+         return hooks;
+       }()},
+  };
+}
+
+}  // namespace
+
+std::vector<Sabotage> sabotages_of_reading() {
+  std::vector<Sabotage> all = blind_filters();
+  for (auto table : {listing(), numbers()}) {
+    for (Sabotage& row : table) all.push_back(std::move(row));
+  }
+  return all;
+}
+
+}  // namespace dlo::testing
