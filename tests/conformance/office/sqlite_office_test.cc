@@ -1,5 +1,9 @@
 #include "dlo/store/sqlite/sqlite_office.h"
 
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
 #include "conformance/office/office_suite.h"
 #include "support/temporary_directory.h"
 
@@ -12,6 +16,15 @@ class SqliteOfficeUnderTest final : public OfficeUnderTest {
   void reopen() override {
     office_.reset();
     office_ = must(SqliteOffice::open(directory_.path()));
+  }
+  void settle_indexes() override {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (must(office_->aggregate({})).unindexed_payloads > 0) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        throw std::runtime_error("the payload index does not catch up");
+      }
+      std::this_thread::yield();
+    }
   }
 
  private:

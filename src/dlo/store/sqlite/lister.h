@@ -51,10 +51,13 @@ class Lister {
   [[nodiscard]] bool walk_window(std::int64_t low, std::int64_t high, std::int64_t& place,
                                  Page& page);
   [[nodiscard]] std::int64_t last_match();
-  /// The error index moves with its records. The payload index may lag, so its rows are judged.
+  [[nodiscard]] std::int64_t window_up(std::int64_t low, std::int64_t end) const;
+  [[nodiscard]] std::int64_t window_down(std::int64_t high) const;
+  /// The error index moves with its records. The payload index follows, so its rows are judged.
   void trust_index();
   [[nodiscard]] bool is_seated(const Statement& row, std::int64_t place) const;
-  /// Rows of the word index between two of its row numbers, in the query's order.
+  /// Rows of the word index between two of its row numbers, in the query's order. Where the
+  /// payload index has not come yet: every record, to be judged.
   [[nodiscard]] Statement& matches_between(std::int64_t low, std::int64_t high);
   [[nodiscard]] Statement& head_at(std::int64_t match);
 
@@ -69,6 +72,7 @@ class Lister {
   const bool by_error_words_;
   const Clock::time_point deadline_;
   std::string expression_;
+  std::int64_t indexed_ = 0;  // how far the index that leads has come
 };
 
 /// A place in a listing that follows a word index instead of page order.

@@ -3,6 +3,7 @@
 
 #include "dlo/store/sqlite/head.h"
 #include "dlo/store/sqlite/lister.h"
+#include "dlo/store/sqlite/payload_index.h"
 
 // Lists that are led by words.
 //
@@ -31,6 +32,7 @@ Page Lister::search(const Lead& other) {
   const bool can_lead = by_error_words_ || text_ != nullptr;
   // A handful of rows is sooner judged one by one than found in the index.
   if (!can_lead || other.rows < few) return walk(other);
+  indexed_ = by_error_words_ ? last_match() : read_progress(*text_).number;
   if (query_.after && is_index_place(*query_.after)) return in_index_order();
   const auto matches = few_matches();
   if (matches) return in_page_order(*matches);
@@ -46,6 +48,10 @@ Statement& Lister::matches_between(std::int64_t low, std::int64_t high) {
                              " BETWEEN ? AND ?") +
                  order)
         .bind(expression_, low, high);
+  }
+  if (low > indexed_) {
+    return turn_(std::string("SELECT number FROM records WHERE number BETWEEN ? AND ?") + order)
+        .bind(low, high);
   }
   return (*text_)(std::string("SELECT rowid FROM payload_text WHERE payload_text MATCH ? AND rowid"
                               " BETWEEN ? AND ?") +
@@ -67,16 +73,28 @@ std::int64_t Lister::last_match() {
   return last.next() ? last->number(0) : 0;
 }
 
+// A window never reaches across the place where the index ends.
+std::int64_t Lister::window_up(std::int64_t low, std::int64_t end) const {
+  const std::int64_t high = std::min(low + window - 1, end);
+  return low <= indexed_ ? std::min(high, indexed_) : high;
+}
+std::int64_t Lister::window_down(std::int64_t high) const {
+  const std::int64_t low = std::max<std::int64_t>(high - window + 1, 1);
+  return high > indexed_ ? std::max(low, indexed_ + 1) : low;
+}
+
 std::optional<std::vector<std::int64_t>> Lister::few_matches() {
   std::vector<std::int64_t> found;
   const std::int64_t end = last_match();
-  for (std::int64_t low = 1; low <= end; low += window) {
-    Rows rows(matches_between(low, std::min(low + window - 1, end)));
+  for (std::int64_t low = 1; low <= end;) {
+    const std::int64_t high = window_up(low, end);
+    Rows rows(matches_between(low, high));
     while (rows.next()) {
       if (found.size() == few) return std::nullopt;
       found.push_back(rows->number(0));
     }
-    if (low + window <= end && is_over()) return std::nullopt;
+    if (high < end && is_over()) return std::nullopt;
+    low = high + 1;
   }
   return found;
 }
@@ -112,8 +130,8 @@ Page Lister::in_index_order() {
   if (query_.after) place = query_.after->number;
   Page page;
   while (newest_first_ ? place > 1 : place < end) {
-    const std::int64_t low = newest_first_ ? std::max<std::int64_t>(place - window, 1) : place + 1;
-    const std::int64_t high = newest_first_ ? place - 1 : std::min(place + window, end);
+    const std::int64_t low = newest_first_ ? window_down(place - 1) : place + 1;
+    const std::int64_t high = newest_first_ ? place - 1 : window_up(place + 1, end);
     const bool whole = walk_window(low, high, place, page);
     if (whole) place = newest_first_ ? low : high;
     if (!whole || is_over()) {

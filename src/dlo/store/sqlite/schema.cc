@@ -107,7 +107,7 @@ CREATE TABLE tallies(
 -- The numbers that must survive but change with every commit.
 CREATE TABLE counters(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO counters VALUES('change', 0), ('number', 0), ('audit', 0),
-  ('poison_orchestrations', 0), ('poison_activities', 0);
+  ('poison_orchestrations', 0), ('poison_activities', 0), ('identity', random());
 
 CREATE TABLE documents(
   kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL,
@@ -123,6 +123,11 @@ CREATE VIRTUAL TABLE error_text USING fts5(
 
 -- A record that died again has a new seat: newest deaths come first in a word search.
 CREATE TABLE seats(seat INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT;
+
+-- For the payload index, which follows later: words that are no longer in the office, and those
+-- that took their place. Numbers must never come back, hence AUTOINCREMENT.
+CREATE TABLE leaving_payloads(
+  n INTEGER PRIMARY KEY AUTOINCREMENT, number INTEGER NOT NULL, leaves BLOB, comes BLOB) STRICT;
 
 -- S3-16, S3-17: what the durable runtime's poison tables would hold. Items being sent back (5) or
 -- sent back (6) are in their queue again.

@@ -136,6 +136,10 @@ Session::Session(const std::string& path, std::function<bool(const std::string&)
       delete_versions_(db_.raw(), "DELETE FROM versions WHERE number = ?"),
       add_seat_(db_.raw(), "INSERT INTO seats VALUES(?, ?)"),
       delete_seat_(db_.raw(), "DELETE FROM seats WHERE seat = ?"),
+      note_leaving_(db_.raw(),
+                    "INSERT INTO leaving_payloads(number, leaves, comes) SELECT ?1, CASE WHEN ?2 "
+                    "THEN substr(payload, 1, ?4) END, ?3 FROM bodies WHERE number = ?1"),
+      forget_leaving_(db_.raw(), "DELETE FROM leaving_payloads WHERE n <= ?"),
       read_document_(db_.raw(), "SELECT version FROM documents WHERE kind = ? AND key = ?"),
       write_document_(db_.raw(),
                       "INSERT INTO documents VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -229,8 +233,7 @@ std::optional<std::int64_t> Session::insert(const PreparedAppend& append) {
   const Counters& c = record.counters;
   const Sequences before = books_.sequences();
   const std::int64_t number = books_.next_number();
-  const std::uint32_t searched =
-      message.payload && searches_payload_(message.source) ? flag::payload_searched : 0;
+  const std::uint32_t searched = payload_flag(message);
   insert_head_.bind(number, record.next_retry_at, due_at(record, std::nullopt),
                     books_.next_change(), c.fetch, c.attempt, c.failure, c.abandon, c.retry,
                     c.replay, c.total, record.limit, flags_of(record, searched),
@@ -254,6 +257,24 @@ std::optional<std::int64_t> Session::insert(const PreparedAppend& append) {
   books_.add_words(number, append.words);
   books_.move(nullptr, &record);
   return number;
+}
+
+std::uint32_t Session::payload_flag(const Message& message) const {
+  return message.payload && searches_payload_(message.source) ? flag::payload_searched : 0;
+}
+
+void Session::note_leaving(std::int64_t number, std::uint32_t flags, const Message* comes,
+                           std::uint32_t new_flags) {
+  const bool leaves = (flags & flag::payload_searched) != 0;
+  const bool enters = (new_flags & flag::payload_searched) != 0;
+  if (!leaves && !enters) return;
+  std::optional<Bytes> words;
+  if (enters) words = Bytes{searched_payload(*comes)};
+  run(note_leaving_.bind(number, leaves, words, searched_text_limit));
+}
+
+void Session::forget_leaving(std::int64_t last) {
+  run(forget_leaving_.bind(last));
 }
 
 void Session::write_body(std::int64_t number, const Message& message, const std::string& envelope) {
@@ -281,7 +302,11 @@ void Session::update(const Edit& edit) {
     write_facts_.bind(number, Bytes{facts});
     run(write_facts_);
   }
-  if (edit.message) write_body(number, *edit.after.message, encode_envelope(*edit.after.message));
+  if (edit.message) {
+    const Message& message = *edit.after.message;
+    note_leaving(number, edit.before.flags, &message, payload_flag(message));
+    write_body(number, message, encode_envelope(message));
+  }
   books_.move(&edit.before.record, &edit.after);
 }
 
@@ -315,7 +340,7 @@ void Session::write_head(const Edit& edit, std::int64_t seat) {
                                                                 : touch_;
   // Without the facts the causes are not here: what the flags say of the text stays.
   const std::uint32_t text_flags = flag::facts_searched | flag::text_cut;
-  std::uint32_t flags = flags_of(r, edit.before.flags);
+  std::uint32_t flags = flags_of(r, edit.message ? payload_flag(m) : edit.before.flags);
   if (!edit.facts) flags = (flags & ~text_flags) | (edit.before.flags & text_flags);
   statement.bind(before.number, r.next_retry_at, due_at(r, edit.lease), token_of(edit.lease),
                  end_of(edit.lease), r.version, r.change, c.fetch, c.attempt, c.failure, c.abandon,
@@ -340,6 +365,7 @@ void Session::remove(Head& head) {
   const std::int64_t number = head.record.number;
   load_facts(head);
   books_.remove_words(head.seat, searched_error(head.record.failure));
+  note_leaving(number, head.flags, nullptr, 0);
   for (Statement* statement :
        {&delete_head_, &delete_body_, &delete_facts_, &delete_attempts_, &delete_versions_}) {
     run(statement->bind(number));

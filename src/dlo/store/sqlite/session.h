@@ -78,6 +78,9 @@ class Session {
                              const std::optional<std::string>& body);
   std::uint64_t add_audit(const AddAudit& act);
 
+  /// The payload index has followed up to here.
+  void forget_leaving(std::int64_t last);
+
   /// Heads whose lease ended by `now`, at most `limit`.
   [[nodiscard]] std::vector<Head> ended_leases(TimePoint now, std::size_t limit);
   /// Heads due at `now`, longest due first. `source` empty: any.
@@ -91,6 +94,9 @@ class Session {
   void write_head(const Edit& edit, std::int64_t seat);
   void write_body(std::int64_t number, const Message& message, const std::string& envelope);
   std::int64_t move_words(const Edit& edit);
+  [[nodiscard]] std::uint32_t payload_flag(const Message& message) const;
+  void note_leaving(std::int64_t number, std::uint32_t flags, const Message* comes,
+                    std::uint32_t new_flags);
 
   Connection db_;
   std::function<bool(const std::string&)> searches_payload_;
@@ -104,6 +110,7 @@ class Session {
   Statement touch_, move_status_, move_class_, rewrite_, write_lease_, write_facts_;
   Statement delete_head_, delete_body_, delete_facts_, delete_attempts_, delete_attempt_,
       delete_versions_, add_seat_, delete_seat_;
+  Statement note_leaving_, forget_leaving_;
   Statement read_document_, write_document_, delete_document_, insert_audit_;
   Statement ended_, due_, due_source_;
 };

@@ -10,6 +10,7 @@
 #include "dlo/store/sqlite/lister.h"
 #include "dlo/store/sqlite/lock_file.h"
 #include "dlo/store/sqlite/opening.h"
+#include "dlo/store/sqlite/payload_index.h"
 #include "dlo/store/sqlite/reading.h"
 #include "dlo/store/sqlite/schema.h"
 #include "dlo/store/sqlite/writer.h"
@@ -57,13 +58,28 @@ Error read_only_refusal(const char* where) {
 }  // namespace
 
 struct SqliteOffice::State final : Ledger, PoisonBook {
-  State(const std::string& path, Access access, const SqliteOptions& options)
-      : readers(path, access, std::max<std::size_t>(options.readers, 1)) {}
+  State(const std::string& directory, Access access, const SqliteOptions& options)
+      : readers(directory + "/office.db", access, std::max<std::size_t>(options.readers, 1)),
+        index_path(directory + "/payloads.db"),
+        index_readers(index_path, Access::read_only, 2) {}
 
   std::optional<LockFile> lock;  // given back last
   std::optional<Session> session;
   Readers readers;
-  std::optional<Writer> writer;  // stops first
+  const std::string index_path;
+  Readers index_readers;
+  std::optional<Writer> writer;
+  std::optional<PayloadIndex> index;  // stops first: it writes through the writer
+
+  /// Leaves `turn` empty where there is no payload index yet, or none that can be read.
+  void turn_to_index(std::optional<Readers::Turn>& turn) {
+    try {
+      turn.emplace(index_readers);
+      (void)read_progress(*turn);
+    } catch (const Failed&) {
+      turn.reset();
+    }
+  }
 
   template <typename Run>
   Result<void> write(const char* where, std::size_t bytes, bool may_half_fail, Run run) {
@@ -135,7 +151,7 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
                          "--data " +
                          directory + "` create one"};
       }
-      auto state = std::make_unique<State>(path, reading_access(path), options);
+      auto state = std::make_unique<State>(directory, reading_access(path), options);
       Readers::Turn turn(state->readers);
       require_current(turn.connection(), office_migrations());
       return std::unique_ptr<SqliteOffice>(new SqliteOffice(std::move(state)));
@@ -146,7 +162,7 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
   if (!lock) return lock.error();
   return guarded("sqlite.open", [&]() -> Opened {
     make_current(path);
-    auto state = std::make_unique<State>(path, Access::read_only, options);
+    auto state = std::make_unique<State>(directory, Access::read_only, options);
     state->lock = std::move(*lock);
     std::sort(options.unsearched_payloads.begin(), options.unsearched_payloads.end());
     state->session.emplace(
@@ -154,6 +170,13 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
           return !std::binary_search(unsearched.begin(), unsearched.end(), source);
         });
     state->writer.emplace(*state->session);
+    state->index.emplace(path, state->index_path, [&writing = *state](std::int64_t last) {
+      // What cannot be forgotten now is forgotten with the next.
+      (void)writing.write("sqlite.index", 64, false, [last](Session& session) -> Result<void> {
+        session.forget_leaving(last);
+        return {};
+      });
+    });
     return std::unique_ptr<SqliteOffice>(new SqliteOffice(std::move(state)));
   });
 }
@@ -171,6 +194,7 @@ Result<std::vector<Applied>> SqliteOffice::apply(std::span<const Change> changes
                                          return {};
                                        });
     if (!written) return at("sqlite.apply", written.error());
+    state_->index->wake();
     return answers;
   });
 }
@@ -190,14 +214,21 @@ Result<Page> SqliteOffice::list(const Query& query) {
   if (auto fine = check(query); !fine) return fine.error();
   return guarded("sqlite.list", [&]() -> Result<Page> {
     Readers::Turn turn(state_->readers);
-    return Lister(turn, nullptr, query).list();
+    std::optional<Readers::Turn> index;
+    if (!query.payload_words.empty()) state_->turn_to_index(index);
+    return Lister(turn, index ? &*index : nullptr, query).list();
   });
 }
 
 Result<Aggregate> SqliteOffice::aggregate(const AggregateRequest& request) {
   return guarded("sqlite.aggregate", [&]() -> Result<Aggregate> {
     Readers::Turn turn(state_->readers);
-    return read_aggregate(turn, request);
+    Aggregate answer = read_aggregate(turn, request);
+    std::optional<Readers::Turn> index;
+    state_->turn_to_index(index);
+    answer.unindexed_payloads =
+        count_unindexed(turn, index ? read_progress(*index) : IndexProgress{});
+    return answer;
   });
 }
 
