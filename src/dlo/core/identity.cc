@@ -5,40 +5,11 @@
 #include <limits>
 #include <string>
 
+#include "dlo/core/field_hash.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo {
 namespace {
-
-/// Hashes a list of fields so that no two lists look alike: each is preceded by its length.
-class FieldHash {
- public:
-  void number(std::uint64_t value) noexcept {
-    std::array<char, 8> bytes;  // NOLINT: filled before it is read
-    for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>((value >> (8 * i)) & 0xFFU);
-    hash_.update({bytes.data(), bytes.size()});
-  }
-  void field(std::string_view bytes) noexcept {
-    number(bytes.size());
-    hash_.update(bytes);
-  }
-  void nullable(const std::optional<std::string>& bytes) noexcept {
-    number(bytes ? 1 : 0);
-    if (bytes) field(*bytes);
-  }
-  RecordId id() noexcept {
-    const Digest digest = hash_.finish();
-    const auto half = [&](std::size_t from) {
-      std::uint64_t value = 0;
-      for (std::size_t i = from; i < from + 8; ++i) value = (value << 8U) | digest[i];
-      return value;
-    };
-    return RecordId{{half(0), half(8)}};
-  }
-
- private:
-  Sha256 hash_;
-};
 
 /// In these states an arrival without lineage may be something the office does not have yet.
 bool expects_news(Status status) noexcept {
@@ -59,7 +30,7 @@ RecordId identify(const Message& message, const Id128& delivery) {
     hash.field(message.source);
     hash.field(message.position->partition);
     hash.number(static_cast<std::uint64_t>(message.position->offset));
-    return hash.id();
+    return RecordId{hash.id()};
   }
   hash.field(message.id.empty() ? "content" : "message-id");
   hash.field(message.source);
@@ -73,7 +44,7 @@ RecordId identify(const Message& message, const Id128& delivery) {
   hash.field(message.key);
   hash.field(message.content_type);
   hash.nullable(message.payload);
-  return hash.id();
+  return RecordId{hash.id()};
 }
 
 bool has_stable_identity(const Message& message) noexcept {

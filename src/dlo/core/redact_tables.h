@@ -9,45 +9,45 @@ namespace dlo::redact_tables {
 
 /// Names whose value is a secret, whatever it looks like. Compared without case, `_` and `-`, with
 /// the end of a name: `db_password`, `clientSecret`, `AWS_SECRET_ACCESS_KEY`.
-inline constexpr std::array<std::string_view, 22> telling = {
-    "password",  "passwd",     "passphrase",  "passwort",       "pwd",       "secret",
-    "secretkey", "apikey",     "accesskey",   "accountkey",     "sharedkey", "privatekey",
-    "masterkey", "signingkey", "authkey",     "encryptionkey",  "userpass",  "passwordhash",
-    "pwdhash",   "apisecret",  "accesskeyid", "subscriptionkey"};
+inline constexpr auto telling = std::to_array<std::string_view>(
+    {"password",  "passwd",     "passphrase",  "passwort",       "pwd",       "secret",
+     "secretkey", "apikey",     "accesskey",   "accountkey",     "sharedkey", "privatekey",
+     "masterkey", "signingkey", "authkey",     "encryptionkey",  "userpass",  "passwordhash",
+     "pwdhash",   "apisecret",  "accesskeyid", "subscriptionkey"});
 
 /// Names that are often harmless ("unexpected token: identifier"): their value goes only if it
 /// looks like a secret.
-inline constexpr std::array<std::string_view, 10> suspicious = {
-    "token", "sig",       "signature", "credential", "credentials",
-    "auth",  "sessionid", "pass",      "phpsessid",  "sharedaccesssignature"};
+inline constexpr auto suspicious = std::to_array<std::string_view>(
+    {"token", "sig", "signature", "credential", "credentials", "auth", "sessionid", "pass",
+     "phpsessid", "sharedaccesssignature"});
 
 /// Headers whose value is a scheme and credentials.
-inline constexpr std::array<std::string_view, 2> authorization = {"authorization",
-                                                                  "proxyauthorization"};
-inline constexpr std::array<std::string_view, 2> cookies = {"cookie", "setcookie"};
+inline constexpr auto authorization =
+    std::to_array<std::string_view>({"authorization", "proxyauthorization"});
+inline constexpr auto cookies = std::to_array<std::string_view>({"cookie", "setcookie"});
 
 /// Attributes of a cookie that are not its value.
-inline constexpr std::array<std::string_view, 6> cookie_attributes = {
-    "path", "domain", "expires", "max-age", "samesite", "version"};
+inline constexpr auto cookie_attributes = std::to_array<std::string_view>(
+    {"path", "domain", "expires", "max-age", "samesite", "version"});
 
 /// Schemes followed by one token, and schemes followed by a list up to the end of the line.
-inline constexpr std::array<std::string_view, 7> token_schemes = {
-    "bearer", "basic", "negotiate", "ntlm", "token", "apikey", "kerberos"};
-inline constexpr std::array<std::string_view, 8> list_schemes = {
-    "digest", "aws4-hmac-sha256", "hawk",          "mac",
-    "oauth",  "sharedkey",        "sharedkeylite", "sharedaccesssignature"};
+inline constexpr auto token_schemes = std::to_array<std::string_view>(
+    {"bearer", "basic", "negotiate", "ntlm", "token", "apikey", "kerberos"});
+inline constexpr auto list_schemes =
+    std::to_array<std::string_view>({"digest", "aws4-hmac-sha256", "hawk", "mac", "oauth",
+                                     "sharedkey", "sharedkeylite", "sharedaccesssignature"});
 
 /// Words that follow "password:" in a sentence about passwords rather than in one that leaks one.
-inline constexpr std::array<std::string_view, 33> prose = {
-    "must",     "is",      "are",     "was",       "were",    "cannot",  "can",
-    "can't",    "should",  "may",     "might",     "has",     "have",    "does",
-    "do",       "needs",   "not",     "no",        "too",     "at",      "required",
-    "expected", "missing", "invalid", "incorrect", "wrong",   "expired", "rejected",
-    "field",    "for",     "could",   "will",      "contains"};
+inline constexpr auto prose = std::to_array<std::string_view>(
+    {"must",     "is",      "are",     "was",       "were",    "cannot",  "can",
+     "can't",    "should",  "may",     "might",     "has",     "have",    "does",
+     "do",       "needs",   "not",     "no",        "too",     "at",      "required",
+     "expected", "missing", "invalid", "incorrect", "wrong",   "expired", "rejected",
+     "field",    "for",     "could",   "will",      "contains"});
 
 /// Values that say there is none.
-inline constexpr std::array<std::string_view, 9> nothing = {
-    "null", "nil", "none", "undefined", "true", "false", "<null>", "(null)", "[redacted]"};
+inline constexpr auto nothing = std::to_array<std::string_view>(
+    {"null", "nil", "none", "undefined", "true", "false", "<null>", "(null)", "[redacted]"});
 
 enum class Alphabet : std::uint8_t { upper_digits, alnum, word };  // word: alnum, `_` and `-`
 
@@ -58,7 +58,7 @@ struct MarkedKey {
   std::size_t least;  // characters after the prefix
   bool exact;         // exactly that many
 };
-inline constexpr std::array<MarkedKey, 25> marked_keys = {{
+inline constexpr auto marked_keys = std::to_array<MarkedKey>({
     {"AKIA", Alphabet::upper_digits, 16, true}, {"ASIA", Alphabet::upper_digits, 16, true},
     {"ABIA", Alphabet::upper_digits, 16, true}, {"ACCA", Alphabet::upper_digits, 16, true},
     {"AIza", Alphabet::word, 35, true},         {"ghp_", Alphabet::alnum, 36, false},
@@ -72,6 +72,6 @@ inline constexpr std::array<MarkedKey, 25> marked_keys = {{
     {"sk_test_", Alphabet::alnum, 16, false},   {"sk-proj-", Alphabet::word, 20, false},
     {"sk-ant-", Alphabet::word, 20, false},     {"shpat_", Alphabet::alnum, 32, false},
     {"dop_v1_", Alphabet::alnum, 40, false},
-}};
+});
 
 }  // namespace dlo::redact_tables
