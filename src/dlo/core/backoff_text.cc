@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <system_error>
+#include <utility>
 
 #include "dlo/core/backoff.h"
 #include "dlo/core/duration.h"
@@ -88,11 +89,11 @@ Result<void> read_setting(std::string_view key, std::string_view value, RetryPol
   }
   if (key == "factor") {
     if (read_number(value, policy.factor)) return {};
-    return refuse("factor " + quoted(value) + " is not a number; write for example factor=2.");
+    return refuse("factor " + in_quotes(value) + " is not a number; write for example factor=2.");
   }
   if (key == "first_exponent") {
     if (read_number(value, policy.first_exponent)) return {};
-    return refuse("first_exponent " + quoted(value) + " is not a whole number; 0 is usual.");
+    return refuse("first_exponent " + in_quotes(value) + " is not a whole number; 0 is usual.");
   }
   if (key == "jitter") {
     const auto index = index_of(jitter_names, value);
@@ -115,28 +116,41 @@ std::vector<std::string_view> words_of(std::string_view text) {
   }
 }
 
-/// What a kind may be given. `jitter` needs a wait to vary, `decorrelated` a base to start from.
-Result<void> check_use(const RetryPolicy& policy) {
-  const RetryPolicy unset;
-  const PolicyKind kind = policy.kind;
-  const std::string name{name_of(kind)};
-  const bool timed = kind != PolicyKind::never && kind != PolicyKind::immediate;
+/// What a kind may be given: `cap` and `jitter` need a wait to cut or vary.
+bool uses(PolicyKind kind, std::string_view setting) {
   const bool based =
       kind == PolicyKind::fixed || kind == PolicyKind::linear || kind == PolicyKind::exponential;
-  const auto unused = [&](std::string_view setting) {
-    return refuse("a policy of kind " + name + " does not use " + std::string(setting) +
-                  ": remove it, or choose a kind that does.");
-  };
-  if (policy.base != unset.base && !based && kind != PolicyKind::custom) return unused("base");
-  if (policy.cap && !timed) return unused("cap");
-  if (policy.jitter != Jitter::none && !timed) return unused("jitter");
-  if (policy.jitter == Jitter::decorrelated && !based) return unused("jitter=decorrelated");
-  if (kind != PolicyKind::exponential) {
-    if (policy.factor != unset.factor) return unused("factor");
-    if (policy.first_exponent != unset.first_exponent) return unused("first_exponent");
+  if (setting == "base") return based || kind == PolicyKind::custom;
+  if (setting == "factor" || setting == "first_exponent") return kind == PolicyKind::exponential;
+  if (setting == "delays") return kind == PolicyKind::list;
+  if (setting == "name") return kind == PolicyKind::custom;
+  if (setting == "jitter=decorrelated") return based;  // it grows from the base
+  return kind != PolicyKind::never && kind != PolicyKind::immediate;
+}
+
+Result<void> check_use(PolicyKind kind, std::string_view setting) {
+  if (uses(kind, setting)) return {};
+  return refuse("a policy of kind " + std::string(name_of(kind)) + " does not use " +
+                std::string(setting) + ": remove it, or choose a kind that does.");
+}
+
+/// Every setting that differs from its default must mean something.
+Result<void> check_use(const RetryPolicy& policy) {
+  const RetryPolicy unset;
+  const std::array<std::pair<std::string_view, bool>, 8> given = {{
+      {"base", policy.base != unset.base},
+      {"factor", policy.factor != unset.factor},
+      {"first_exponent", policy.first_exponent != unset.first_exponent},
+      {"cap", policy.cap.has_value()},
+      {"jitter", policy.jitter != Jitter::none},
+      {"jitter=decorrelated", policy.jitter == Jitter::decorrelated},
+      {"delays", !policy.delays.empty()},
+      {"name", !policy.custom.empty()},
+  }};
+  for (const auto& [setting, is_given] : given) {
+    if (!is_given) continue;
+    if (auto used = check_use(policy.kind, setting); !used) return used;
   }
-  if (kind != PolicyKind::list && !policy.delays.empty()) return unused("delays");
-  if (kind != PolicyKind::custom && !policy.custom.empty()) return unused("name");
   return {};
 }
 
@@ -213,16 +227,18 @@ Result<RetryPolicy> parse_policy(std::string_view text) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
     if (equals == std::string_view::npos) {
-      return refuse(quoted(words[i]) + " is not a setting; write name=value, for example base=1s.");
+      return refuse(in_quotes(words[i]) +
+                    " is not a setting; write name=value, for example base=1s.");
     }
     const std::string_view key = words[i].substr(0, equals);
     for (const std::string_view earlier : seen) {
-      if (earlier == key) return refuse("setting " + quoted(key) + " is given twice.");
+      if (earlier == key) return refuse("setting " + in_quotes(key) + " is given twice.");
     }
     seen.push_back(key);
     if (auto read = read_setting(key, words[i].substr(equals + 1), policy); !read) {
       return read.error();
     }
+    if (auto used = check_use(policy.kind, key); !used) return used.error();
   }
   if (auto valid = check(policy); !valid) return valid.error();
   return policy;

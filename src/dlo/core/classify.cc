@@ -115,7 +115,7 @@ bool type_matches(const Failure& failure, std::string_view value) noexcept {
 
 Error refuse(const Rule& rule, std::size_t place, const std::string& why) {
   const std::string name =
-      rule.name.empty() ? "number " + std::to_string(place + 1) : quoted(rule.name);
+      rule.name.empty() ? "number " + std::to_string(place + 1) : in_quotes(rule.name);
   return {Code::invalid_argument, "core.classify", "rule " + name + " " + why};
 }
 
@@ -132,7 +132,7 @@ Result<void> check_rule(const Rule& rule, std::size_t place) {
   for (const std::string& value : rule.values) {
     if (!parse_status_range(value)) {
       return refuse(rule, place,
-                    "has the bad status " + quoted(value) +
+                    "has the bad status " + in_quotes(value) +
                         "; write three digits (404), a range (500-599) or a class (5xx).");
     }
   }
@@ -142,8 +142,11 @@ Result<void> check_rule(const Rule& rule, std::size_t place) {
 }  // namespace
 
 std::string_view unqualified(std::string_view type) noexcept {
-  const std::size_t last = type.find_last_of(".:$+/");
-  return last == std::string_view::npos ? type : type.substr(last + 1);
+  for (std::size_t i = type.size(); i > 0; --i) {
+    const char c = type[i - 1];
+    if (c == '.' || c == ':' || c == '$' || c == '+' || c == '/') return type.substr(i);
+  }
+  return type;
 }
 
 Result<void> check(std::span<const Rule> rules) {

@@ -59,7 +59,7 @@ Error unknown_schedule(const std::string& name, const CustomBackoffs& custom) {
   std::vector<std::string_view> names;
   for (const auto& [known, schedule] : custom) names.push_back(known);
   return {Code::invalid_argument, "core.rules",
-          names.empty() ? "custom policy " + quoted(name) +
+          names.empty() ? "custom policy " + in_quotes(name) +
                               " is not registered, and this program registers none."
                         : unknown_name("custom policy", name, names)};
 }

@@ -22,7 +22,7 @@ bool is_digit(char c) noexcept {
 Error refuse(std::string_view text, std::string_view why) {
   return {
       Code::invalid_argument, "core.duration",
-      quoted(text) + " is not a duration: " + std::string(why) +
+      in_quotes(text) + " is not a duration: " + std::string(why) +
           " Write numbers with a unit (ms, s, m, h, d), for example 500ms, 30s, 5m, 1h30m, 7d."};
 }
 

@@ -36,10 +36,10 @@ std::string sentence(const Check& check, const Counters& counters, std::uint32_t
 }
 
 std::string trace_sentence(const RuleTrace& trace) {
-  std::string text = "rule " + quoted(trace.rule) + " matched " + quoted(trace.value) + " (" +
+  std::string text = "rule " + in_quotes(trace.rule) + " matched " + in_quotes(trace.value) + " (" +
                      std::string(name_of(trace.match)) + ")";
   if (trace.stopped_by.empty()) return text + " and fired";
-  return text + " but not with " + quoted(trace.stopped_by) + " in the text";
+  return text + " but not with " + in_quotes(trace.stopped_by) + " in the text";
 }
 
 std::string verdict_sentence(const Verdict& verdict) {

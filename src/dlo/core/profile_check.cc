@@ -15,7 +15,8 @@ constexpr std::uint32_t most_inner_retries = 100;
 constexpr std::size_t longest_name = 64;
 
 Error refuse(const Profile& profile, const std::string& why) {
-  return {Code::invalid_argument, "core.profile", "profile " + quoted(profile.name) + ": " + why};
+  return {Code::invalid_argument, "core.profile",
+          "profile " + in_quotes(profile.name) + ": " + why};
 }
 
 bool is_name(std::string_view text) {
@@ -155,7 +156,7 @@ Result<void> check_validation(const Profile& profile) {
   std::set<Stage> seen;
   for (const Stage stage : profile.validation) {
     if (!seen.insert(stage).second) {
-      return refuse(profile, "validation lists " + quoted(name_of(stage)) + " twice.");
+      return refuse(profile, "validation lists " + in_quotes(name_of(stage)) + " twice.");
     }
   }
   return {};
@@ -192,7 +193,7 @@ Result<void> check_text(const Profile& profile) {
     texts.push_back(&category.reason);
   }
   for (const std::string* text : texts) {
-    if (!is_utf8(*text)) return refuse(profile, quoted(*text) + " is not UTF-8 text.");
+    if (!is_utf8(*text)) return refuse(profile, in_quotes(*text) + " is not UTF-8 text.");
   }
   return {};
 }

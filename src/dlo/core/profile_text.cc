@@ -288,7 +288,7 @@ class Reader {
   void read_scalar(const TextNode& node, bool& value, std::string_view name) {
     value = node.scalar == "true";
     if (!value && node.scalar != "false") {
-      fail(node, std::string(name) + " must be true or false, not " + quoted(node.scalar) + ".");
+      fail(node, std::string(name) + " must be true or false, not " + in_quotes(node.scalar) + ".");
     }
   }
   void read_scalar(const TextNode& node, Millis& value, std::string_view name) {
@@ -316,7 +316,7 @@ class Reader {
     if (problem != std::errc{} || stop != end) {
       fail(node, std::string(name) + " must be a whole number from 0 to " +
                      std::to_string(std::numeric_limits<T>::max()) + ", not " +
-                     quoted(node.scalar) + ".");
+                     in_quotes(node.scalar) + ".");
     }
   }
 

@@ -54,7 +54,7 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
   return best;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 80;
   constexpr std::string_view hex = "0123456789abcdef";
   std::string out = "\"";
@@ -80,10 +80,10 @@ std::string unknown_name(std::string_view what, std::string_view name,
   std::string text = "unknown ";
   text += what;
   text += ' ';
-  text += quoted(name);
+  text += in_quotes(name);
   if (const std::string_view guess = nearest(name, valid); !guess.empty()) {
     text += ": did you mean ";
-    text += quoted(guess);
+    text += in_quotes(guess);
     text += '?';
   } else {
     text += '.';

@@ -16,7 +16,7 @@ namespace dlo {
                                        std::span<const std::string_view> valid);
 
 /// Text for an error message: in double quotes, control bytes as \xNN, cut after 80 bytes.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// ASCII only, so that the same rule reads the same under every locale.
 [[nodiscard]] constexpr char ascii_lower(char c) noexcept {

@@ -1,7 +1,9 @@
 #include "dlo/core/text_finder.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <type_traits>
 
 #include "dlo/core/spelling.h"
 
@@ -85,32 +87,36 @@ TextFinder::TextFinder(std::span<const Needle> needles) {
 }
 
 void TextFinder::build_table(const Trie& trie) {
-  // States that end a needle get the highest numbers, so that one comparison tells them apart.
+  // States that end a needle get the highest rows, from a power of two on, so that one comparison
+  // tells whether any of several states is such a one. The rows between are never read.
   const std::size_t states = trie.ends.size();
   std::vector<std::size_t> offset(states);
-  std::size_t quiet = 0;
+  std::size_t next = 0;
   for (std::size_t s = 0; s < states; ++s) {
-    if (trie.ends[s].empty()) offset[s] = columns_ * quiet++;
+    if (!trie.ends[s].empty()) continue;
+    offset[s] = next;
+    next += columns_;
   }
-  accepting_ = columns_ * quiet;
-  std::size_t row = quiet;
+  accepting_ = std::bit_ceil(next);
+  next = accepting_;
   first_hit_.push_back(0);
   for (std::size_t s = 0; s < states; ++s) {
     if (trie.ends[s].empty()) continue;
-    offset[s] = columns_ * row++;
+    offset[s] = next;
+    next += columns_;
     hits_.insert(hits_.end(), trie.ends[s].begin(), trie.ends[s].end());
     first_hit_.push_back(static_cast<std::uint32_t>(hits_.size()));
   }
   const auto fill = [&](auto& table) {
     using Entry = typename std::remove_reference_t<decltype(table)>::value_type;
-    table.resize(states * columns_);
+    table.resize(next);
     for (std::size_t s = 0; s < states; ++s) {
       for (std::size_t column = 0; column < columns_; ++column) {
         table[offset[s] + column] = static_cast<Entry>(offset[trie.next[s * columns_ + column]]);
       }
     }
   };
-  if (states * columns_ <= std::numeric_limits<std::uint16_t>::max()) {
+  if (next <= std::numeric_limits<std::uint16_t>::max()) {
     fill(narrow_);
   } else {
     fill(wide_);

@@ -63,7 +63,7 @@ class TextFinder {
     // Four stretches of one length; each begins `overlap` before the end of the one before.
     const std::size_t stretch = (size + 3 * overlap + 3) / 4;
     const std::size_t stride = stretch - overlap;
-    const std::array<std::size_t, 4> begin = {0, stride, 2 * stride, size - stretch};
+    const std::size_t last = size - stretch;
     const Entry* const row = table.data();
     const char* const bytes = text.data();
     std::size_t a = 0;
@@ -71,14 +71,16 @@ class TextFinder {
     std::size_t c = 0;
     std::size_t d = 0;
     for (std::size_t i = 0; i < stretch; ++i) {
-      a = row[a + column(bytes[begin[0] + i])];
-      b = row[b + column(bytes[begin[1] + i])];
-      c = row[c + column(bytes[begin[2] + i])];
-      d = row[d + column(bytes[begin[3] + i])];
-      if (a >= accepting_) report(a, begin[0] + i + 1, text, found);
-      if (b >= accepting_) report(b, begin[1] + i + 1, text, found);
-      if (c >= accepting_) report(c, begin[2] + i + 1, text, found);
-      if (d >= accepting_) report(d, begin[3] + i + 1, text, found);
+      const char* const at = bytes + i;
+      a = row[a + column(at[0])];
+      b = row[b + column(at[stride])];
+      c = row[c + column(at[2 * stride])];
+      d = row[d + column(at[last])];
+      if ((a | b | c | d) < accepting_) continue;  // it is a power of two
+      if (a >= accepting_) report(a, i + 1, text, found);
+      if (b >= accepting_) report(b, stride + i + 1, text, found);
+      if (c >= accepting_) report(c, 2 * stride + i + 1, text, found);
+      if (d >= accepting_) report(d, last + i + 1, text, found);
     }
   }
 
@@ -109,7 +111,7 @@ class TextFinder {
 
   std::array<std::uint8_t, 256> column_{};  // 0: a byte of no needle
   std::size_t columns_ = 1;
-  std::size_t accepting_ = 0;          // states from here on end a needle; all are row offsets
+  std::size_t accepting_ = 1;          // states (row offsets) from here on end a needle
   std::vector<std::uint16_t> narrow_;  // the table, if its offsets fit 16 bits ...
   std::vector<std::uint32_t> wide_;    // ... and if they do not
   std::vector<std::uint32_t> first_hit_;

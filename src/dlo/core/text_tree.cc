@@ -143,7 +143,7 @@ Result<std::string> plain(std::string_view text, std::size_t line) {
   text = trimmed(text.substr(0, comment));
   if (text.empty()) return refuse(line, "a value is missing.");
   if (needs_quotes(text) || text.find(": ") != std::string_view::npos || text.back() == ':') {
-    return refuse(line, quoted(text) + " must be put in double quotes.");
+    return refuse(line, in_quotes(text) + " must be put in double quotes.");
   }
   return std::string(text);
 }
@@ -247,10 +247,11 @@ class Parser {
       const Line line = lines_[at_];
       auto key = take_key(line.content, line.number);
       if (!key) return key.error();
-      if (!*key) return refuse(line.number, "write `name: value`; found " + quoted(line.content));
+      if (!*key)
+        return refuse(line.number, "write `name: value`; found " + in_quotes(line.content));
       for (const auto& [known, ignored] : node.map) {
         if (known == (*key)->name) {
-          return refuse(line.number, quoted(known) + " is given twice.");
+          return refuse(line.number, in_quotes(known) + " is given twice.");
         }
       }
       const std::string_view rest = trimmed((*key)->rest);

@@ -18,7 +18,7 @@ RE2::Options options() {
 
 Error refuse(const std::string& pattern, const std::string& why) {
   return {Code::invalid_argument, "regex.compile",
-          quoted(pattern) + " is not a pattern RE2 understands: " + why +
+          in_quotes(pattern) + " is not a pattern RE2 understands: " + why +
               ". Back-references and look-around are not supported."};
 }
 
