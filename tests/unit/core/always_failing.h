@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,6 +21,34 @@ inline Failure failure_saying(std::string text) {
   Failure failure;
   failure.text = std::move(text);
   return failure;
+}
+
+inline Outcome failed(std::string text) {
+  return {OutcomeKind::failed, failure_saying(std::move(text))};
+}
+
+/// Counters while execution `n` runs, all before it failed.
+inline Counters running(std::uint32_t n) {
+  Counters counters;
+  counters.fetch = counters.attempt = counters.total = n;
+  counters.failure = counters.retry = n - 1;
+  return counters;
+}
+
+template <typename T>
+T verdict(const Decision& decision) {
+  const T* held = std::get_if<T>(&decision.verdict);
+  if (held == nullptr) {
+    throw std::runtime_error("the verdict is " + std::string(name_of(decision.verdict)));
+  }
+  return *held;
+}
+
+/// Claimed for the first time, not started.
+inline Counters claimed() {
+  Counters counters;
+  counters.fetch = 1;
+  return counters;
 }
 
 /// How the life of one message ended.
