@@ -8,7 +8,7 @@
 #include <curl/curl.h>
 #include <utility>
 
-#include "dlo/engine/handlers/ascii.h"
+#include "dlo/core/spelling.h"
 #include "dlo/engine/handlers/failures.h"
 
 namespace dlo {
@@ -26,7 +26,7 @@ struct Problem {
 };
 
 std::string media_type(std::string_view content_type) {
-  std::string out = lower_ascii(content_type.substr(0, content_type.find(';')));
+  std::string out = ascii_lower(content_type.substr(0, content_type.find(';')));
   out.erase(std::remove(out.begin(), out.end(), ' '), out.end());
   return out;
 }

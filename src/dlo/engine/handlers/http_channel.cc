@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "dlo/engine/handlers/ascii.h"
+#include "dlo/core/spelling.h"
 #include "dlo/engine/handlers/failures.h"
 #include "dlo/engine/handlers/sigpipe_shield.h"
 
@@ -56,7 +56,7 @@ struct Reader {
       value.remove_prefix(1);
     while (!value.empty() && static_cast<unsigned char>(value.back()) <= ' ')
       value.remove_suffix(1);
-    const std::string name = lower_ascii(line.substr(0, colon));
+    const std::string name = ascii_lower(line.substr(0, colon));
     if (name == "content-type") answer.content_type = value;
     if (name == "retry-after") answer.retry_after = value;
   }
@@ -318,8 +318,8 @@ bool is_same_origin(const std::string& a, const std::string& b) {
   const Url right = parse_url(b);
   if (!left || !right) return false;
   for (const auto part : {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT}) {
-    if (lower_ascii(part_of(left, part, CURLU_DEFAULT_PORT)) !=
-        lower_ascii(part_of(right, part, CURLU_DEFAULT_PORT))) {
+    if (ascii_lower(part_of(left, part, CURLU_DEFAULT_PORT)) !=
+        ascii_lower(part_of(right, part, CURLU_DEFAULT_PORT))) {
       return false;
     }
   }

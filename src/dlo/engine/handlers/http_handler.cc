@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "dlo/engine/handlers/ascii.h"
+#include "dlo/core/spelling.h"
 #include "dlo/engine/handlers/failures.h"
 
 namespace dlo {
@@ -39,7 +39,7 @@ bool is_ours(const std::string& name) {
 void add_configured(HttpHeaders& headers, const HttpHeaders& configured) {
   for (const auto& added : configured) {
     std::erase_if(headers,
-                  [&added](const auto& own) { return own.first == lower_ascii(added.first); });
+                  [&added](const auto& own) { return own.first == ascii_lower(added.first); });
   }
   headers.insert(headers.end(), configured.begin(), configured.end());
 }
@@ -69,7 +69,7 @@ Result<std::unique_ptr<HttpHandler>> HttpHandler::make(HttpOptions options) {
   }
   for (const auto& [name, value] : options.headers) {
     if (!is_header_name(name)) return refuse("'" + clean_text(name) + "' is no header name");
-    if (is_ours(lower_ascii(name)))
+    if (is_ours(ascii_lower(name)))
       return refuse("header " + name + " is set by the handler itself");
     if (!is_header_value(value)) {
       return refuse("the value of header " + name +

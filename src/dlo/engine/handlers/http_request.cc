@@ -6,7 +6,7 @@
 
 #include "dlo/core/encoding.h"
 #include "dlo/core/identity.h"
-#include "dlo/engine/handlers/ascii.h"
+#include "dlo/core/spelling.h"
 #include "dlo/engine/handlers/trace_context.h"
 
 namespace dlo {
@@ -42,13 +42,13 @@ std::string encoded_name(std::string_view name) {
       append_hex(out, c);
     }
   }
-  return lower_ascii(out);
+  return ascii_lower(out);
 }
 
 /// Attribute name of a header that carries a CloudEvents attribute in one of the bindings (HTTP
 /// `ce-id`, Kafka `ce_id`, AMQP `cloudEvents:id` or `cloudEvents_id`), else empty.
 std::string attribute_of(std::string_view header) {
-  const std::string name = lower_ascii(header);
+  const std::string name = ascii_lower(header);
   for (const std::string_view prefix : {"ce-", "ce_", "cloudevents:", "cloudevents_"}) {
     if (!name.starts_with(prefix)) continue;
     std::string attribute = name.substr(prefix.size());
@@ -168,10 +168,10 @@ void put_message_headers(const Message& message, const std::vector<std::string>&
     if (!is_textual(header->type) || header->name.empty() || !attribute_of(header->name).empty()) {
       continue;
     }
-    const std::string name = lower_ascii(header->name);
+    const std::string name = ascii_lower(header->name);
     const bool as_is =
         std::any_of(pass_headers.begin(), pass_headers.end(),
-                    [&name](const std::string& passed) { return lower_ascii(passed) == name; });
+                    [&name](const std::string& passed) { return ascii_lower(passed) == name; });
     if (as_is && is_header_name(name) && !is_reserved(name) && is_header_value(header->value)) {
       out.offer(name, header->value);
     } else if (name != "traceparent" && name != "tracestate") {
@@ -232,7 +232,7 @@ HttpHeaders push_headers(const Message& message, const RunContext& context,
     out.put("webhook-signature", signer.sign(id, now, body));
   }
   // In structured mode the event is in the body, and binary headers beside it are forbidden.
-  if (!lower_ascii(message.content_type).starts_with(structured_mode)) {
+  if (!ascii_lower(message.content_type).starts_with(structured_mode)) {
     put_event(message, context, trace, out);
   }
   if (!message.correlation_id.empty()) {
