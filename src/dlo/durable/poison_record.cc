@@ -1,0 +1,70 @@
+#include "dlo/durable/poison_record.h"
+
+#include "dlo/core/identity.h"
+#include "dlo/core/redact.h"
+
+namespace dlo {
+
+Poison poison_of(const Delivery& delivery, const AbandonDecision& decision,
+                 const std::optional<std::string>& error) {
+  Poison poison;
+  if (const auto* poisoned = std::get_if<Poisoned>(&decision.result)) {
+    poison.abandon_count = poisoned->abandon_count;
+  }
+  poison.max_abandons = decision.limit;
+  if (error) {
+    poison.last_error = redact(*error);
+  } else if (!delivery.last_error.empty()) {
+    poison.last_error = redact(delivery.last_error);
+  }
+  if (delivery.message->owner) poison.activity = delivery.message->owner->activity;
+  return poison;
+}
+
+DeadLetter poison_record(const Delivery& delivery, const AbandonDecision& decision,
+                         const Poison& poison, const Profile& profile, const std::string& node,
+                         TimePoint now) {
+  DeadLetter record;
+  record.message = delivery.message;
+  record.profile = profile.name;
+  record.status = Status::pending;
+  record.reason = "Poisoned";
+  if (profile.post_check && !profile.post_check->reason.empty()) {
+    record.reason = profile.post_check->reason;
+  } else if (profile.pre_check && !profile.pre_check->reason.empty()) {
+    record.reason = profile.pre_check->reason;
+  }
+  record.description = describe(poison);
+  record.category = name_of(ErrorClass::poison);
+  record.failure.type = "Poison";
+  record.failure.text = poison.last_error.value_or("");
+  record.fingerprint = fingerprint_of(record.failure, delivery.message->event_type, record.reason);
+  record.counters = decision.counters;
+  record.limit = decision.limit;
+  record.policy = print(profile.retry);
+  record.first_attempt_at = delivery.first_attempt_at;
+  record.last_failed_at = now;
+  record.died_at = now;
+  record.node = node;
+  return record;
+}
+
+Publication replay_of(const RecordDetail& detail, const Counters& counters) {
+  const DeadLetter& record = detail.record;
+  Message copy = *record.message;
+  if (!detail.versions.empty()) {
+    copy.headers = detail.versions.back().headers;
+    copy.payload = detail.versions.back().payload;
+  }
+  copy.position.reset();
+  stamp_lineage(copy.headers, {record.id, record.occurrence});
+  Publication publication;
+  publication.message = std::make_shared<const Message>(std::move(copy));
+  // The same replay sent twice, after a crash between publish and mark, is dropped by the queue.
+  publication.dedupe_id =
+      "dlo-replay:" + to_string(record.id) + ":" + std::to_string(record.occurrence);
+  publication.counters = counters;
+  return publication;
+}
+
+}  // namespace dlo

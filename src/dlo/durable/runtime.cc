@@ -1,0 +1,292 @@
+#include "dlo/durable/runtime.h"
+
+#include <algorithm>
+
+#include "dlo/core/identity.h"
+#include "dlo/durable/poison_record.h"
+
+namespace dlo {
+namespace {
+
+// A replay that its process did not finish goes back to pending after this long.
+constexpr Millis replay_lease{60'000};
+
+Error lost(const LeaseToken& token) {
+  return Error{Code::lease_lost, "durable.settle",
+               "The lease " + to_string(token) +
+                   " is not held any more: the item was settled, or its lease ran out and another "
+                   "worker has it. Nothing was changed; drop this result."};
+}
+
+std::size_t index(PoisonKind kind) noexcept {
+  return kind == PoisonKind::orchestration ? 0 : 1;
+}
+
+}  // namespace
+
+Broker& DurableRuntime::queue(PoisonKind kind) const noexcept {
+  return kind == PoisonKind::orchestration ? parts_.orchestrator_queue : parts_.worker_queue;
+}
+
+std::optional<Delivery> DurableRuntime::take(PoisonKind kind, const LeaseToken& token) {
+  const std::lock_guard lock(mutex_);
+  auto node = held_[index(kind)].extract(token);
+  if (node.empty()) return std::nullopt;
+  return std::move(node.mapped());
+}
+
+void DurableRuntime::keep(PoisonKind kind, Delivery delivery) {
+  const std::lock_guard lock(mutex_);
+  const LeaseToken token = delivery.lease;
+  held_[index(kind)].insert_or_assign(token, std::move(delivery));
+}
+
+Result<bool> DurableRuntime::already_dead(const Delivery& delivery) {
+  if (!delivery.may_be_repeat) return false;
+  const auto found = writer_.find_repeat(delivery);
+  if (!found) return found.error();
+  return found->has_value();
+}
+
+Result<void> DurableRuntime::settle(PoisonKind kind, const LeaseToken& token, Ending ending,
+                                    TimePoint now) {
+  const Settlement settlement{token, std::move(ending)};
+  const auto answers = queue(kind).settle({&settlement, 1}, now);
+  if (!answers) return answers.error();
+  if (answers->front().settled == Settled::lease_lost) return lost(token);
+  return {};
+}
+
+Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t limit,
+                                                    Millis lease_for, TimePoint now) {
+  auto received = queue(kind).receive({.limit = limit, .lease_for = lease_for}, now);
+  if (!received) return received.error();
+  std::vector<Delivery> handed;
+  for (Delivery& delivery : *received) {
+    const auto dead = already_dead(delivery);
+    if (!dead) return dead.error();  // the office is down: leases run out, nothing is lost
+    if (*dead) {
+      (void)settle(kind, delivery.lease, DeadLettered{}, now);
+      continue;
+    }
+    const Decision decision = parts_.rules->before_run(delivery.counters);
+    if (std::holds_alternative<DeadLetterAs>(decision.verdict)) {
+      const auto limit_applied = parts_.rules->profile().limit;
+      const AbandonDecision condemned{Poisoned{delivery.counters.fetch}, delivery.counters,
+                                      limit_applied};
+      const auto done =
+          poison(kind, delivery, condemned,
+                 delivery.last_error.empty() ? std::nullopt
+                                             : std::optional<std::string>(delivery.last_error),
+                 now);
+      if (!done) parts_.hooks.warn("cannot quarantine an item: " + done.error().detail);
+      continue;
+    }
+    keep(kind, delivery);
+    handed.push_back(std::move(delivery));
+  }
+  return handed;
+}
+
+Result<void> DurableRuntime::start(PoisonKind kind, const LeaseToken& token, TimePoint now) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto held = held_[index(kind)].find(token);
+    if (held == held_[index(kind)].end()) return lost(token);
+    held->second.counters = RuleBook::started(held->second.counters);
+  }
+  const auto live = queue(kind).start({&token, 1}, now);
+  if (!live) return live.error();
+  if (live->front()) return {};
+  (void)take(kind, token);
+  return lost(token);
+}
+
+/// A retried item that now succeeded closes the record it came from.
+Result<void> DurableRuntime::close_record(const Delivery& delivery, TimePoint now) {
+  const auto lineage = lineage_of(delivery.message->headers);
+  if (!lineage) return {};
+  const auto known = parts_.office.get(lineage->id);
+  if (!known && known.error().code == Code::not_found) return {};
+  if (!known) return known.error();
+  const DeadLetter& record = known->record;
+  const bool awaited = record.status == Status::replaying || record.status == Status::replayed;
+  if (!awaited || record.occurrence != lineage->replay) return {};
+  const Change closed =
+      Transition{.id = record.id,
+                 .expected_version = record.version,
+                 .to = Status::resolved,
+                 .now = now,
+                 .clear_next_retry = true,
+                 .resolution = Resolution{.at = now, .by = "", .how = "retried", .notes = ""}};
+  const auto applied = parts_.office.apply({&closed, 1});
+  if (!applied && applied.error().code != Code::conflict) return applied.error();
+  return {};
+}
+
+Result<void> DurableRuntime::complete(PoisonKind kind, const LeaseToken& token, TimePoint now) {
+  const auto delivery = take(kind, token);
+  if (!delivery) return lost(token);
+  // If the settle below is lost the item runs again under the same id; its record stays closed.
+  const auto closed = close_record(*delivery, now);
+  if (!closed) return closed;
+  return settle(kind, token, Completed{}, now);
+}
+
+Result<AbandonResult> DurableRuntime::release(PoisonKind kind, const Delivery& delivery,
+                                              const AbandonOptions& options, TimePoint now) {
+  const Abandoned ending{options.increment_count, now + options.delay,
+                         options.error_message.value_or("")};
+  const auto settled = settle(kind, delivery.lease, ending, now);
+  if (!settled) return settled.error();
+  return AbandonResult{Released{}};
+}
+
+Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken& token,
+                                              const AbandonOptions& options, TimePoint now) {
+  const auto delivery = take(kind, token);
+  if (!delivery) return lost(token);
+  const AbandonDecision decision =
+      decide_abandon(parts_.rules->profile(), delivery->counters, options);
+  Result<AbandonResult> answer = decision.result;
+  if (std::holds_alternative<Released>(decision.result)) {
+    answer = release(kind, *delivery, options, now);
+  } else if (const auto done = poison(kind, *delivery, decision, options.error_message, now);
+             !done) {
+    answer = done.error();
+  }
+  if (!answer && answer.error().code != Code::lease_lost) {
+    parts_.hooks.warn("abandon of " + to_string(token) + " failed: " + answer.error().detail +
+                      " Its lease runs out and the item comes back.");
+  }
+  return answer;
+}
+
+Result<void> DurableRuntime::return_unprocessed(PoisonKind kind, const LeaseToken& token,
+                                                TimePoint now) {
+  if (!take(kind, token)) return lost(token);
+  return settle(kind, token, ReleasedUnrun{}, now);
+}
+
+Result<void> DurableRuntime::tell_owner(PoisonKind kind, const Owner& owner, const Poison& poison) {
+  if (kind == PoisonKind::activity) return parts_.hooks.fail_activity(owner, poison);
+  const auto failed = parts_.hooks.fail_orchestration(owner, poison);
+  if (!failed || owner.parent.empty()) return failed;
+  return parts_.hooks.notify_parent(owner, poison);
+}
+
+Result<void> DurableRuntime::poison(PoisonKind kind, const Delivery& delivery,
+                                    const AbandonDecision& decision,
+                                    const std::optional<std::string>& error, TimePoint now) {
+  const Poison value = poison_of(delivery, decision, error);
+  DeadLetter record =
+      poison_record(delivery, decision, value, parts_.rules->profile(), parts_.node, now);
+  const auto named = writer_.name(delivery, record);
+  if (!named) return named;
+  const RecordId id = record.id;
+  const Change change = Append{std::make_shared<const DeadLetter>(std::move(record)), {}};
+  const auto kept = parts_.office.apply({&change, 1});
+  if (!kept) return kept.error();
+  const auto told = tell_owner(kind, delivery.message->owner.value_or(Owner{}), value);
+  if (!told) return told.error();
+  const auto settled = settle(kind, delivery.lease, DeadLettered{}, now);
+  if (settled) mark_settled(id, kept->front(), now);
+  return settled;
+}
+
+/// A mark that stays only makes repeats merge, so a failure here needs no answer.
+void DurableRuntime::mark_settled(const RecordId& id, const Applied& applied, TimePoint now) {
+  const Change change = Transition{.id = id,
+                                   .expected_version = applied.version,
+                                   .to = Status::pending,
+                                   .now = now,
+                                   .source_unsettled = false};
+  (void)parts_.office.apply({&change, 1});
+}
+
+Result<std::vector<PoisonItem>> DurableRuntime::list_poison(
+    PoisonKind kind, const std::optional<std::string>& instance) {
+  PoisonBook* book = parts_.office.extras().poison;
+  if (book == nullptr) return std::vector<PoisonItem>{};
+  return book->list(kind, instance);
+}
+
+Result<std::optional<PoisonDetail>> DurableRuntime::get_poison(PoisonKind kind,
+                                                               std::int64_t poison_id) {
+  PoisonBook* book = parts_.office.extras().poison;
+  if (book == nullptr) return std::optional<PoisonDetail>{};
+  return book->get(kind, poison_id);
+}
+
+Result<bool> DurableRuntime::remove_poison(PoisonKind kind, std::int64_t poison_id, TimePoint now) {
+  const auto detail = get_poison(kind, poison_id);
+  if (!detail) return detail.error();
+  if (!*detail) return false;
+  const Change change =
+      Transition{.id = (*detail)->item.record, .to = Status::discarding, .now = now};
+  const auto applied = parts_.office.apply({&change, 1});
+  if (applied) return true;
+  // Somebody else took it out between the look and the act: for the caller it is simply gone.
+  if (applied.error().code == Code::conflict) return false;
+  return applied.error();
+}
+
+Result<bool> DurableRuntime::retry_poison(PoisonKind kind, std::int64_t poison_id, TimePoint now) {
+  const auto detail = get_poison(kind, poison_id);
+  if (!detail) return detail.error();
+  if (!*detail) return false;
+  const auto whole = parts_.office.get((*detail)->item.record);
+  if (!whole) return whole.error();
+  const DeadLetter& record = whole->record;
+  const Counters counters = after_replay(record.counters, ReplayCount::restart);
+
+  const Change sending = Transition{.id = record.id,
+                                    .expected_version = record.version,
+                                    .lease_for = replay_lease,
+                                    .to = Status::replaying,
+                                    .now = now,
+                                    .counters = counters};
+  const auto begun = parts_.office.apply({&sending, 1});
+  if (!begun) {
+    if (begun.error().code == Code::conflict) return false;  // another retry or removal won
+    return begun.error();
+  }
+  const Publication again = replay_of(*whole, counters);
+  const auto published = queue(kind).publish({&again, 1}, now);
+  if (!published) return published.error();  // stays `replaying`; comes back when that runs out
+  const Change sent = Transition{
+      .id = record.id, .lease = begun->front().lease, .to = Status::replayed, .now = now};
+  const auto done = parts_.office.apply({&sent, 1});
+  // The item may have run, and even died again, before this mark was made.
+  const bool overtaken =
+      !done && (done.error().code == Code::conflict || done.error().code == Code::lease_lost);
+  if (!done && !overtaken) return done.error();
+  return true;
+}
+
+Result<DurableStats> DurableRuntime::stats(TimePoint now) {
+  DurableStats stats;
+  const auto depth = [&](PoisonKind kind, std::uint64_t& into) -> Result<void> {
+    const auto numbers = queue(kind).stats(now);
+    if (!numbers) return numbers.error();
+    into = numbers->ready + numbers->delayed + numbers->leased + numbers->held;
+    return {};
+  };
+  if (auto failed = depth(PoisonKind::orchestration, stats.orchestrator_queue); !failed) {
+    return failed.error();
+  }
+  if (auto failed = depth(PoisonKind::activity, stats.worker_queue); !failed) {
+    return failed.error();
+  }
+  PoisonBook* book = parts_.office.extras().poison;
+  if (book == nullptr) return stats;
+  const auto orchestrations = book->count(PoisonKind::orchestration);
+  if (!orchestrations) return orchestrations.error();
+  const auto activities = book->count(PoisonKind::activity);
+  if (!activities) return activities.error();
+  stats.poison_orchestrator_count = *orchestrations;
+  stats.poison_worker_count = *activities;
+  return stats;
+}
+
+}  // namespace dlo

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "dlo/broker/broker.h"
+#include "dlo/core/abandon.h"
+#include "dlo/core/decide.h"
+#include "dlo/core/result.h"
+#include "dlo/engine/writer.h"
+#include "dlo/store/office.h"
+#include "dlo/store/poison_book.h"
+
+namespace dlo {
+
+/// S3-39: these four names, exactly.
+struct DurableStats {
+  std::uint64_t orchestrator_queue = 0;
+  std::uint64_t worker_queue = 0;
+  std::uint64_t poison_orchestrator_count = 0;
+  std::uint64_t poison_worker_count = 0;
+  bool operator==(const DurableStats&) const = default;
+};
+
+/// What a durable runtime is told. Called after the record is durable and before the source is
+/// settled, so a crash repeats the call: be idempotent by `owner`.
+class OwnerHooks {
+ public:
+  virtual ~OwnerHooks() = default;
+  /// The instance failed with this error (S3-28).
+  virtual Result<void> fail_orchestration(const Owner& owner, const Poison& poison) = 0;
+  /// A child failed: its parent is told (D17).
+  virtual Result<void> notify_parent(const Owner& child, const Poison& poison) = 0;
+  /// The activity is acknowledged as failed with this error (S3-29).
+  virtual Result<void> fail_activity(const Owner& owner, const Poison& poison) = 0;
+  /// Something went wrong that costs nothing but time, such as an abandon that failed: the lease
+  /// runs out and the item comes back (S3-28).
+  virtual void warn(const std::string& text) = 0;
+};
+
+/// Document 003 on the common seams: two queues, one office, and abandons that answer
+/// Released or Poisoned. Every item has `Message::owner`.
+/// Threads  Any method from any thread. Of several abandons of one token exactly one counts; the
+///          others get lease_lost.
+/// Order    record durable -> owner told -> source settled; any crash repeats a step, and the
+///          deterministic id merges the repeat.
+class DurableRuntime {
+ public:
+  struct Parts {
+    Office& office;
+    Broker& orchestrator_queue;
+    Broker& worker_queue;
+    std::shared_ptr<const RuleBook> rules;  // durable, durable+safe or durable-fetch
+    OwnerHooks& hooks;
+    std::string node = "local";
+  };
+  explicit DurableRuntime(Parts parts) : parts_(std::move(parts)), writer_(parts_.office) {}
+
+  /// Leases items of one kind. What the profile's pre-check condemns (durable-fetch, or a crash
+  /// loop under durable+safe) is poisoned here and not handed out; so is a repeat of an item that
+  /// is already in the office.
+  Result<std::vector<Delivery>> fetch(PoisonKind kind, std::size_t limit, Millis lease_for,
+                                      TimePoint now);
+
+  /// The start mark: this item is about to be processed.
+  Result<void> start(PoisonKind kind, const LeaseToken& token, TimePoint now);
+
+  Result<void> complete(PoisonKind kind, const LeaseToken& token, TimePoint now);
+
+  /// S3-18, S3-19. The delay applies to both kinds.
+  Result<AbandonResult> abandon(PoisonKind kind, const LeaseToken& token,
+                                const AbandonOptions& options, TimePoint now);
+
+  /// An item whose lease ran out in a buffer, never processed: not counted, no error (S3-30).
+  Result<void> return_unprocessed(PoisonKind kind, const LeaseToken& token, TimePoint now);
+
+  // Management (S3-31..36). A backend without a poison book answers empty, none, false.
+  Result<std::vector<PoisonItem>> list_poison(PoisonKind kind,
+                                              const std::optional<std::string>& instance = {});
+  Result<std::optional<PoisonDetail>> get_poison(PoisonKind kind, std::int64_t poison_id);
+  /// Acknowledges and discards. False: there is no such item.
+  Result<bool> remove_poison(PoisonKind kind, std::int64_t poison_id, TimePoint now);
+  /// Back to its queue with the count reset; it may poison again. False: no such item.
+  Result<bool> retry_poison(PoisonKind kind, std::int64_t poison_id, TimePoint now);
+
+  Result<DurableStats> stats(TimePoint now);
+
+ private:
+  Broker& queue(PoisonKind kind) const noexcept;
+  /// Takes an item out of our hands: whoever gets it is the only one who may settle it.
+  std::optional<Delivery> take(PoisonKind kind, const LeaseToken& token);
+  void keep(PoisonKind kind, Delivery delivery);
+  Result<bool> already_dead(const Delivery& delivery);
+  Result<void> close_record(const Delivery& delivery, TimePoint now);
+  void mark_settled(const RecordId& id, const Applied& applied, TimePoint now);
+  Result<void> settle(PoisonKind kind, const LeaseToken& token, Ending ending, TimePoint now);
+  Result<AbandonResult> release(PoisonKind kind, const Delivery& delivery,
+                                const AbandonOptions& options, TimePoint now);
+  Result<void> poison(PoisonKind kind, const Delivery& delivery, const AbandonDecision& decision,
+                      const std::optional<std::string>& error, TimePoint now);
+  Result<void> tell_owner(PoisonKind kind, const Owner& owner, const Poison& poison);
+
+  Parts parts_;
+  AppendingWriter writer_;
+  std::mutex mutex_;
+  std::unordered_map<LeaseToken, Delivery> held_[2];
+};
+
+}  // namespace dlo
