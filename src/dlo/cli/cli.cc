@@ -1,0 +1,144 @@
+#include "dlo/cli/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+
+#include "dlo/cli/verbs.h"
+
+namespace dlo::cli {
+namespace {
+
+const std::map<std::string, Format> formats = {{"table", Format::table}, {"wide", Format::wide},
+                                               {"json", Format::json},   {"ndjson", Format::ndjson},
+                                               {"csv", Format::csv},     {"id", Format::id}};
+
+/// Everything the command line can say, and the verb it chose.
+struct Parsed {
+  ExplainArguments explain;
+  ListArguments list;
+  DemoArguments demo;
+  ServeArguments serve;
+  std::string profile;
+  std::vector<std::string> ids;
+  std::function<int(Context&)> verb;
+};
+
+void add_output(CLI::App* command, Context& context) {
+  command->add_option("-o,--output", context.format, "table, wide, json, ndjson, csv or id")
+      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
+      ->type_name("FORMAT");
+}
+
+void add_data(CLI::App* command, Context& context) {
+  command->add_option("--data", context.data, "Directory of the office")
+      ->envname("DLO_DATA")
+      ->capture_default_str();
+}
+
+void add_explain(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command = app.add_subcommand(
+      "explain", "Say what would become of a message that failed like this, and why");
+  auto& arguments = parsed.explain;
+  command->add_option("--profile", arguments.profile, "Rule set; 'dlo profile list' names them")
+      ->capture_default_str();
+  command->add_option("--error", arguments.error, "Error text")->required();
+  command->add_option("--type", arguments.type, "Error type, such as JsonException");
+  command->add_option("--status", arguments.status, "HTTP status")->check(CLI::Range(100, 599));
+  command->add_option("--code", arguments.code, "Typed code, such as ECONNREFUSED");
+  command->add_option("--attempt", arguments.attempt, "Which execution failed; all before it too")
+      ->required()
+      ->check(CLI::Range(1U, 4'000'000'000U));
+  command->add_option("--counter", arguments.counters,
+                      "NAME=NUMBER, instead of what follows from --attempt");
+  add_output(command, context);
+  command->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return explain(c, parsed.explain); }; });
+}
+
+void add_profile(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command = app.add_subcommand("profile", "Rule sets")->require_subcommand(1);
+  auto* all = command->add_subcommand("list", "Every rule set there is");
+  add_output(all, context);
+  all->callback([&parsed] { parsed.verb = [](Context& c) { return profile_list(c); }; });
+  auto* one = command->add_subcommand("show", "One rule set, complete, as a file would hold it");
+  one->add_option("name", parsed.profile)->required();
+  one->callback([&parsed] {
+    parsed.verb = [&parsed](Context& c) { return profile_show(c, parsed.profile); };
+  });
+}
+
+void add_list(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command = app.add_subcommand("list", "Dead letters, newest first");
+  auto& arguments = parsed.list;
+  command->add_option("--status", arguments.statuses, "One or more, or 'open'")->delimiter(',');
+  command->add_option("--source", arguments.source);
+  command->add_option("--category", arguments.category);
+  command->add_option("--group", arguments.group, "Group id");
+  command->add_option("--type", arguments.type, "Event type");
+  command->add_option("--key", arguments.key);
+  command->add_option("--error", arguments.words, "Words of the error text; all must be there");
+  command->add_option("--limit", arguments.limit)
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
+  command->add_option("--cursor", arguments.cursor, "Go on after an earlier list");
+  command->add_flag("--oldest-first", arguments.oldest_first);
+  add_data(command, context);
+  add_output(command, context);
+  command->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return list(c, parsed.list); }; });
+}
+
+void add_show_and_stats(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command = app.add_subcommand("show", "Everything known about one dead letter");
+  command->add_option("id", parsed.ids, "Ids, as 'dlo list -o id' prints them")->required();
+  add_data(command, context);
+  add_output(command, context);
+  command->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return show(c, parsed.ids); }; });
+  auto* numbers = app.add_subcommand("stats", "How many of what, and the largest groups");
+  add_data(numbers, context);
+  add_output(numbers, context);
+  numbers->callback([&parsed] { parsed.verb = [](Context& c) { return stats(c); }; });
+}
+
+void add_demo_and_serve(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* shown =
+      app.add_subcommand("demo", "Run a mixed workload and watch what becomes of every message");
+  shown->add_option("--messages", parsed.demo.messages)
+      ->capture_default_str()
+      ->check(CLI::Range(5, 1'000'000));
+  shown->add_option("--seed", parsed.demo.seed, "The same seed gives the same story")
+      ->capture_default_str();
+  shown->add_flag("--keep", parsed.demo.keep, "Keep the office in --data to look at afterwards");
+  add_data(shown, context);
+  shown->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return demo(c, parsed.demo); }; });
+  auto* command = app.add_subcommand("serve", "Run the office");
+  command->add_option("--listen", parsed.serve.listen, "HOST:PORT; port 0 takes any free one")
+      ->capture_default_str();
+  add_data(command, context);
+  command->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return serve(c, parsed.serve); }; });
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, Context& context) {
+  Parsed parsed;
+  CLI::App app("Dead Letter Office: failed messages, kept, understood and sent back", "dlo");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "dlo " DLO_VERSION);
+  add_explain(app, parsed, context);
+  add_profile(app, parsed, context);
+  add_list(app, parsed, context);
+  add_show_and_stats(app, parsed, context);
+  add_demo_and_serve(app, parsed, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, context.out, context.err) == 0 ? exit_ok : exit_usage;
+  }
+  return parsed.verb(context);
+}
+
+}  // namespace dlo::cli

@@ -1,0 +1,195 @@
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <ostream>
+#include <thread>
+
+#include "dlo/broker/memory/memory_broker.h"
+#include "dlo/cli/demo_story.h"
+#include "dlo/cli/table.h"
+#include "dlo/cli/verbs.h"
+#include "dlo/engine/processor.h"
+#include "dlo/regex/re2_compiler.h"
+#include "dlo/store/sqlite/sqlite_office.h"
+
+namespace dlo::cli {
+namespace {
+
+/// The standard rules, hurried, so that a story of minutes is told in a second.
+Result<std::shared_ptr<const RuleBook>> hurried_rules() {
+  auto profile = find_profile(default_profile_name);
+  if (!profile) return profile.error();
+  profile->retry.base = Millis{20};
+  profile->retry.cap = Millis{200};
+  profile->rules.insert(
+      profile->rules.begin(),
+      Rule{"bad-order", MatchKind::type, {"std::invalid_argument"}, {}, "validation"});
+  profile->categories["validation"] = CategoryRule{Action::terminal, {}, {}, {}};
+  auto book = RuleBook::build(std::move(*profile), re2_compiler());
+  if (!book) return book.error();
+  return std::make_shared<const RuleBook>(std::move(*book));
+}
+
+/// Prints what happens as it happens, and knows when everything has ended.
+class Narrator final : public EngineEvents {
+ public:
+  Narrator(Context& context, std::uint64_t expected) : context_(context), expected_(expected) {}
+
+  void succeeded(const Message& message, const Counters& counters, Millis /*took*/) override {
+    const std::string after =
+        counters.attempt > 1 ? " after " + std::to_string(counters.attempt) + " attempts" : "";
+    tell(message, "done" + after, "\x1b[32m");
+    end();
+  }
+  void failed(const Message& message, const Failure& failure, const Decision& decision,
+              Millis /*took*/) override {
+    std::string text = "attempt " + std::to_string(decision.counters.attempt) +
+                       " failed: " + (failure.text.empty() ? failure.code : failure.text);
+    if (const auto* retry = std::get_if<RetryAt>(&decision.verdict)) {
+      text += "  -> again in " + std::to_string(retry->delay.count()) + " ms";
+    }
+    tell(message, text, "\x1b[33m");
+  }
+  void dead_lettered(const DeadLetter& record) override {
+    tell(*record.message, "dead letter: " + record.reason + " (" + record.category + ")",
+         "\x1b[31m");
+    end();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return ended_ >= expected_; });
+  }
+
+ private:
+  void tell(const Message& message, const std::string& text, const char* colour) {
+    const std::lock_guard lock(mutex_);
+    std::string kind = message.event_type;
+    kind.resize(10, ' ');
+    context_.out << message.id << "  " << kind << "  ";
+    const std::string safe = printable(text);
+    if (context_.colour) {
+      context_.out << colour << safe << "\x1b[0m\n";
+    } else {
+      context_.out << safe << "\n";
+    }
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    ++ended_;
+    changed_.notify_all();
+  }
+
+  Context& context_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::uint64_t expected_;
+  std::uint64_t ended_ = 0;
+};
+
+/// A directory of our own, gone afterwards.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "dlo-demo-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Sent = done + waiting + dead, each counted where it is, not where it was announced.
+Result<bool> balance(Context& context, Office& office, MemoryBroker& source, std::uint64_t before,
+                     TimePoint now) {
+  const auto queue = source.stats(now);
+  if (!queue) return queue.error();
+  AggregateRequest request;
+  request.groups = 10;
+  request.group_order = GroupOrder::open_count;
+  const auto numbers = office.aggregate(request);
+  if (!numbers) return numbers.error();
+  std::uint64_t dead = 0;
+  for (const Tally& tally : numbers->tallies) {
+    if (!is_live(tally.status)) dead += tally.count;
+  }
+  dead -= before;
+  const std::uint64_t waiting = queue->ready + queue->delayed + queue->leased + queue->held;
+  const bool balanced = queue->published == queue->completed + waiting + dead;
+  context.out << "\nThe books: sent " << queue->published << " = done " << queue->completed
+              << " + waiting " << waiting << " + dead " << dead << ".  "
+              << (balanced ? "They balance." : "THEY DO NOT BALANCE.") << "\n\n";
+  Table table({{"OPEN", Align::right}, {"CATEGORY"}, {"WHAT WENT WRONG", Align::left, true}});
+  for (const GroupSummary& group : numbers->groups) {
+    table.add({std::to_string(group.open), group.category, group.title});
+  }
+  table.print(context.out, context.width);
+  return balanced;
+}
+
+Result<std::uint64_t> dead_before(Office& office) {
+  const auto numbers = office.aggregate({});
+  if (!numbers) return numbers.error();
+  std::uint64_t dead = 0;
+  for (const Tally& tally : numbers->tallies) {
+    if (!is_live(tally.status)) dead += tally.count;
+  }
+  return dead;
+}
+
+}  // namespace
+
+int demo(Context& context, const DemoArguments& arguments) {
+  const TemporaryDirectory temporary;
+  const std::string directory = arguments.keep ? context.data : temporary.path();
+  auto office = SqliteOffice::open(directory);
+  if (!office) return fail(context, office.error());
+  const auto before = dead_before(**office);
+  if (!before) return fail(context, before.error());
+  const auto rules = hurried_rules();
+  if (!rules) return fail(context, rules.error());
+  auto handlers = demo_handlers();
+  if (!handlers) return fail(context, handlers.error());
+
+  SystemClock clock;
+  MemoryBroker source(SourceOptions{.source = "orders"});
+  Narrator narrator(context, arguments.messages);
+  ProcessorOptions options;
+  options.origin.node = "demo";
+  options.seed = arguments.seed;
+  options.receive_wait = Millis{10};
+  Processor processor({.source = source,
+                       .office = **office,
+                       .rules = *rules,
+                       .handlers = std::move(*handlers),
+                       .clock = clock,
+                       .events = &narrator},
+                      options);
+  context.out << arguments.messages
+              << " messages: good, transient, permanent, poison, crashing.\n\n";
+  std::vector<Publication> publications;
+  for (MessagePtr& message : demo_messages(arguments.messages, arguments.seed)) {
+    publications.push_back(Publication{.message = std::move(message)});
+  }
+  const auto published = source.publish(publications, clock.now());
+  if (!published) return fail(context, published.error());
+  {
+    std::jthread worker([&](const std::stop_token& stop) { processor.run(stop); });
+    narrator.wait();
+  }  // the engine settles what it has and stops
+  const auto balanced = balance(context, **office, source, *before, clock.now());
+  if (!balanced) return fail(context, balanced.error());
+  if (arguments.keep) {
+    context.out << "\nLook around:  dlo list --data " << directory << "   dlo stats --data "
+                << directory << "\n";
+  }
+  return *balanced ? exit_ok : exit_error;
+}
+
+}  // namespace dlo::cli

@@ -1,0 +1,70 @@
+#include "dlo/core/explain.h"
+
+#include <charconv>
+#include <ostream>
+
+#include "dlo/cli/verbs.h"
+#include "dlo/json/json.h"
+#include "dlo/regex/re2_compiler.h"
+
+namespace dlo::cli {
+namespace {
+
+Result<std::pair<std::string, std::uint32_t>> parse_counter(const std::string& text) {
+  const auto equals = text.find('=');
+  std::uint32_t value = 0;
+  if (equals != std::string::npos) {
+    const char* from = text.data() + equals + 1;
+    const char* to = text.data() + text.size();
+    const auto [end, error] = std::from_chars(from, to, value);
+    if (error == std::errc() && end == to && from != to) {
+      return std::pair(text.substr(0, equals), value);
+    }
+  }
+  return Error{Code::invalid_argument, "cli.explain",
+               "'" + text + "' is not NAME=NUMBER. For example: --counter fetch=3"};
+}
+
+void print_counters(std::ostream& out, const Counters& counters) {
+  out << "fetch " << counters.fetch << ", attempt " << counters.attempt << ", failure "
+      << counters.failure << ", abandon " << counters.abandon << ", retry " << counters.retry
+      << ", replay " << counters.replay << ", total " << counters.total << "\n";
+}
+
+}  // namespace
+
+int explain(Context& context, const ExplainArguments& arguments) {
+  auto profile = find_profile(arguments.profile);
+  if (!profile) return fail(context, profile.error());
+  const auto book = RuleBook::build(std::move(*profile), re2_compiler());
+  if (!book) return fail(context, book.error());
+
+  Question question;
+  question.outcome.failure.text = arguments.error;
+  question.outcome.failure.type = arguments.type;
+  question.outcome.failure.code = arguments.code;
+  question.outcome.failure.status = arguments.status;
+  question.attempt = arguments.attempt;
+  question.now = context.now;
+  for (const std::string& text : arguments.counters) {
+    auto counter = parse_counter(text);
+    if (!counter) return fail(context, counter.error());
+    question.counters.push_back(std::move(*counter));
+  }
+  const auto answer = dlo::explain(*book, question);
+  if (!answer) return fail(context, answer.error());
+  if (context.format == Format::json || context.format == Format::ndjson) {
+    context.out << to_json(*answer) << "\n";
+    return exit_ok;
+  }
+  for (const ExplainStep& step : answer->steps) {
+    context.out << std::string(step.step)
+                << std::string(step.step.size() < 12 ? 12 - step.step.size() : 1, ' ') << step.text
+                << "\n";
+  }
+  context.out << "counters    ";
+  print_counters(context.out, answer->counters_after);
+  return exit_ok;
+}
+
+}  // namespace dlo::cli

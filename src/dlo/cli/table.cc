@@ -1,0 +1,125 @@
+#include "dlo/cli/table.h"
+
+#include <algorithm>
+#include <numeric>
+#include <ostream>
+
+#include "dlo/core/encoding.h"
+
+namespace dlo::cli {
+namespace {
+
+constexpr std::size_t gap = 2;
+constexpr std::size_t narrowest = 8;
+
+bool continues(char c) noexcept {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
+
+std::string quoted(std::string_view cell) {
+  if (cell.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(cell);
+  std::string text = "\"";
+  for (const char c : cell) {
+    if (c == '"') text += '"';
+    text += c;
+  }
+  return text + '"';
+}
+
+void pad(std::ostream& out, std::size_t columns) {
+  for (std::size_t i = 0; i < columns; ++i) out << ' ';
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  const std::string whole = to_utf8(text);
+  std::string safe;
+  safe.reserve(whole.size());
+  for (std::size_t at = 0; at < whole.size();) {
+    const std::size_t length = utf8_length(whole, at);
+    const auto byte = static_cast<unsigned char>(whole[at]);
+    // C1 controls (U+0080..U+009F) act like escape sequences on some terminals.
+    const bool c1 =
+        length == 2 && byte == 0xC2U && static_cast<unsigned char>(whole[at + 1]) < 0xA0U;
+    if (byte < 0x20U || byte == 0x7FU || c1) {
+      safe += byte == '\n' || byte == '\t' ? " " : "·";
+    } else {
+      safe.append(whole, at, length);
+    }
+    at += length;
+  }
+  return safe;
+}
+
+std::size_t display_width(std::string_view text) noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+}
+
+std::string cut(std::string_view text, std::size_t columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  if (columns == 0) return {};
+  std::size_t at = 0;
+  for (std::size_t seen = 0; at < text.size() && seen + 1 < columns; ++seen) {
+    ++at;
+    while (at < text.size() && continues(text[at])) ++at;
+  }
+  return std::string(text.substr(0, at)) + "…";
+}
+
+void Table::add(std::vector<std::string> cells) {
+  cells.resize(columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::vector<std::size_t> Table::widths(std::size_t limit) const {
+  std::vector<std::size_t> wide;
+  for (const Column& column : columns_) wide.push_back(display_width(column.title));
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      wide[i] = std::max(wide[i], display_width(printable(row[i])));
+    }
+  }
+  if (limit == 0) return wide;
+  std::size_t total = std::accumulate(wide.begin(), wide.end(), gap * (wide.size() - 1));
+  for (std::size_t i = columns_.size(); i-- > 0 && total > limit;) {
+    if (!columns_[i].flexible || wide[i] <= narrowest) continue;
+    const std::size_t less = std::min(total - limit, wide[i] - narrowest);
+    wide[i] -= less;
+    total -= less;
+  }
+  return wide;
+}
+
+void Table::print(std::ostream& out, std::size_t width) const {
+  const auto wide = widths(width);
+  const auto line = [&](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string text = cut(printable(cells[i]), wide[i]);
+      const std::size_t rest = wide[i] - std::min(wide[i], display_width(text));
+      if (columns_[i].align == Align::right) pad(out, rest);
+      out << text;
+      if (i + 1 == cells.size()) break;
+      pad(out, gap + (columns_[i].align == Align::left ? rest : 0));
+    }
+    out << '\n';
+  };
+  std::vector<std::string> titles;
+  for (const Column& column : columns_) titles.push_back(column.title);
+  line(titles);
+  for (const auto& row : rows_) line(row);
+}
+
+void Table::print_csv(std::ostream& out) const {
+  const auto line = [&](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) out << (i == 0 ? "" : ",") << quoted(cells[i]);
+    out << "\r\n";
+  };
+  std::vector<std::string> titles;
+  for (const Column& column : columns_) titles.push_back(column.title);
+  line(titles);
+  for (const auto& row : rows_) line(row);
+}
+
+}  // namespace dlo::cli

@@ -1,0 +1,63 @@
+#include "dlo/cli/table.h"
+
+#include <gtest/gtest.h>
+#include <sstream>
+
+namespace dlo::cli {
+namespace {
+
+std::string printed(const Table& table, std::size_t width = 0) {
+  std::ostringstream out;
+  table.print(out, width);
+  return out.str();
+}
+
+TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
+  Table table({{"NAME"}, {"COUNT", Align::right}});
+  table.add({"orders", "7"});
+  table.add({"a", "4112"});
+  EXPECT_EQ(printed(table), "NAME    COUNT\norders      7\na        4112\n");
+}
+
+TEST(Table, AFlexibleColumnGivesWayToANarrowTerminal) {
+  Table table({{"ID"}, {"ERROR", Align::left, true}, {"AGE"}});
+  table.add({"17", "connection refused by billing", "3m"});
+  EXPECT_EQ(printed(table, 20), "ID  ERROR        AGE\n17  connection…  3m\n");
+}
+
+TEST(Table, HostileTextCannotMoveTheCursor) {
+  Table table({{"ERROR"}});
+  table.add(
+      {"\x1b[2Jgone\r\n\xc2\x9b"
+       "31m"});
+  const std::string text = printed(table);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find('\r'), std::string::npos);
+  EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos);
+}
+
+TEST(Table, BrokenUtf8IsReplacedAndEverythingElseKept) {
+  EXPECT_EQ(printable("a\xff"
+                      "b"),
+            "a\xEF\xBF\xBD"
+            "b");
+  EXPECT_EQ(printable("Grüße 漢字"), "Grüße 漢字");
+  EXPECT_EQ(printable("cut\xe6\xbc"), "cut\xEF\xBF\xBD");
+}
+
+TEST(Table, CuttingNeverSplitsACharacter) {
+  EXPECT_EQ(cut("Grüße", 4), "Grü…");
+  EXPECT_EQ(cut("Grüße", 5), "Grüße");
+  EXPECT_EQ(cut("Grüße", 1), "…");
+}
+
+TEST(Table, CsvQuotesWhatNeedsQuoting) {
+  Table table({{"a"}, {"b"}});
+  table.add({"x,y", "say \"hi\""});
+  std::ostringstream out;
+  table.print_csv(out);
+  EXPECT_EQ(out.str(), "a,b\r\n\"x,y\",\"say \"\"hi\"\"\"\r\n");
+}
+
+}  // namespace
+}  // namespace dlo::cli
