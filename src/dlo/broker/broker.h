@@ -67,8 +67,9 @@ struct SettleAnswer {
 
 struct ReceiveRequest {
   std::size_t limit = 1;
-  Millis lease_for{30'000};  // at least 1 ms
-  Millis wait{0};            // long poll: return early as soon as something is there
+  Millis lease_for{30'000};          // at least 1 ms
+  Millis wait{0};                    // long poll: return early as soon as something is there
+  std::uint64_t bytes = UINT64_MAX;  // enough once messages of this size are out, or one
 };
 
 struct Publication {

@@ -313,5 +313,20 @@ TEST_P(BrokerSuite, ALeaseWithoutEndNeverEnds) {
   settle(held, Completed{}, noon + 24h * 36500);
 }
 
+TEST_P(BrokerSuite, AReceiveHandsOutNoMoreBytesThanWantedButAlwaysOneMessage) {
+  for (int i = 0; i < 6; ++i) {
+    Message big = message("big-" + std::to_string(i));
+    big.payload = std::string(1'000, 'x');
+    publish(big);
+  }
+  ReceiveRequest request{10, 30s, 0ms};
+  request.bytes = 2'500;
+  EXPECT_EQ(must(broker().receive(request, noon)).size(), 3U);
+  request.bytes = 0;
+  EXPECT_EQ(must(broker().receive(request, noon)).size(), 1U);
+  request.bytes = UINT64_MAX;
+  EXPECT_EQ(must(broker().receive(request, noon)).size(), 2U);
+}
+
 }  // namespace
 }  // namespace dlo::testing

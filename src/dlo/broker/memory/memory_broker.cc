@@ -56,7 +56,7 @@ Result<std::vector<Delivery>> MemoryBroker::receive(const ReceiveRequest& reques
   std::vector<Delivery> out;
   std::unique_lock lock(mutex_);
   if (closed_) return closed("memory.receive");
-  queue_.claim(request.limit, now, request.lease_for, out, gone);
+  queue_.claim(request, now, out, gone);
   if (!out.empty() || request.limit == 0 || request.wait <= Millis{0}) return out;
 
   const auto began = Steady::now();
@@ -72,7 +72,7 @@ Result<std::vector<Delivery>> MemoryBroker::receive(const ReceiveRequest& reques
     if (closed_) break;
     const auto woke = Steady::now();
     const auto waited = std::chrono::floor<Millis>(woke - began);
-    queue_.claim(request.limit, later(now, waited), request.lease_for, out, gone);
+    queue_.claim(request, later(now, waited), out, gone);
     if (!out.empty() || woke >= deadline) break;
   }
   --waiting_;

@@ -107,13 +107,14 @@ void Queue::wait_or_ready(SlotNumber number, TimePoint now) {
   lineup_.push(slab_, number);
 }
 
-void Queue::claim(std::size_t limit, TimePoint now, Millis lease_for, std::vector<Delivery>& out,
+void Queue::claim(const ReceiveRequest& request, TimePoint now, std::vector<Delivery>& out,
                   Gone& gone) {
   advance(now);
   if (stats_.paused) return;
-  out.reserve(std::min<std::uint64_t>(limit, in(Place::ready)));
-  const auto until = later(now, lease_for);
-  while (out.size() < limit) {
+  out.reserve(std::min<std::uint64_t>(request.limit, in(Place::ready)));
+  const auto until = later(now, request.lease_for);
+  std::uint64_t bytes = 0;
+  while (out.size() < request.limit && (out.empty() || bytes < request.bytes)) {
     const auto number = lineup_.pop(slab_);
     if (number == no_slot) break;
     const Slot& slot = slab_[number];
@@ -123,6 +124,7 @@ void Queue::claim(std::size_t limit, TimePoint now, Millis lease_for, std::vecto
       remove(number, now, gone);
       continue;
     }
+    bytes += std::max<std::uint64_t>(slot.bytes, 1);
     out.push_back(deliver(number, until));
     out.back().expired = expired;
   }

@@ -47,8 +47,7 @@ class Queue {
   void advance(TimePoint now);
 
   void add(Arrival arrival, TimePoint now);
-  void claim(std::size_t limit, TimePoint now, Millis lease_for, std::vector<Delivery>& out,
-             Gone& gone);
+  void claim(const ReceiveRequest& request, TimePoint now, std::vector<Delivery>& out, Gone& gone);
   bool start(const LeaseToken& lease, TimePoint now);
   bool renew(const LeaseToken& lease, TimePoint until);
   SettleAnswer settle(const Settlement& settlement, TimePoint now, Gone& gone);
