@@ -54,7 +54,7 @@ std::size_t Processor::Machine::fetch(Millis wait) {
   TimePoint hold_until{};
   const std::size_t limit = fetch_limit(now, hold_until);
   if (limit == 0) return 0;
-  auto received = source.receive({limit, options.lease_for, wait}, now);
+  auto received = source.receive({limit, options.lease_for, wait, pool.room().bytes}, now);
   if (!received) {
     board.down(StatusBoard::source, received.error());
     return 0;

@@ -1,0 +1,223 @@
+// When office or source fail: nothing is settled that is not durable (I1, R20), nothing is silent.
+
+#include <string_view>
+
+#include "faults.h"
+#include "world.h"
+
+namespace dlo::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct StoreDown : ::testing::Test {
+  World world;
+  std::atomic<bool> office_down{false};
+  std::atomic<int> applies{0};
+  FlakyOffice office{world.office, [this](const char* call) -> std::optional<Fault> {
+                       if (std::string_view(call) == "apply") ++applies;
+                       if (office_down) return Fault{down("test.office")};
+                       return std::nullopt;
+                     }};
+  StoreDown() { world.kept_in = &office; }
+};
+
+TEST_F(StoreDown, ADeathThatCannotBeWrittenStaysAtItsSource) {  // I1, R4-3, R1-4
+  world.on_every([](const Message&, const RunContext&) { return failed("E", "forbidden"); });
+  world.publish("poison");
+  office_down = true;
+  auto processor = world.processor();
+  processor->drain();
+
+  EXPECT_EQ(world.source_stats().leased, 1U);
+  EXPECT_EQ(world.source_stats().dead_lettered, 0U);
+  EXPECT_TRUE(world.records().empty());
+
+  office_down = false;
+  processor->drain();
+  EXPECT_EQ(world.source_stats().dead_lettered, 1U);
+  EXPECT_EQ(world.only_record().reason, "NonRetryableError");
+  EXPECT_EQ(processor->stats().dead, 1U);
+}
+
+TEST_F(StoreDown, IntakeStopsAndSaysWhyAndGoesOnByItself) {  // R20
+  std::atomic<int> runs{0};
+  world.on_every([&](const Message& message, const RunContext&) {
+    ++runs;
+    return message.id == "poison" ? failed("E", "forbidden") : ok();
+  });
+  world.publish("poison");
+  office_down = true;
+  auto processor = world.processor();
+  Running running(*processor);
+  ASSERT_TRUE(eventually([&] { return !processor->stats().intake_stopped_because.empty(); }));
+  EXPECT_NE(processor->stats().intake_stopped_because.find("network cable"), std::string::npos);
+
+  world.publish_many(20);
+  const int before = applies;
+  ASSERT_TRUE(eventually(world.clock, 50ms, [&] { return applies > before + 2; }));
+  EXPECT_LE(processor->stats().received, 1U + 4U) << "at most the poll that was under way";
+
+  office_down = false;
+  ASSERT_TRUE(eventually(world.clock, 100ms, [&] { return processor->stats().succeeded == 20; }));
+  EXPECT_EQ(processor->stats().dead, 1U);
+  EXPECT_EQ(processor->stats().intake_stopped_because, "");
+}
+
+TEST_F(StoreDown, GoodMessagesInFlightAreStillSettled) {
+  world.options.prefetch = 100;
+  world.on_every([](const Message& message, const RunContext&) {
+    return message.id == "m0" ? failed("E", "forbidden") : ok();
+  });
+  world.publish_many(10);
+  office_down = true;
+  auto processor = world.processor();
+  processor->drain();
+  EXPECT_EQ(processor->stats().succeeded, 9U);
+  EXPECT_EQ(processor->stats().in_flight, 1U);
+}
+
+TEST_F(StoreDown, ARepeatIsNotRunWhileTheOfficeCannotBeAsked) {  // R2
+  int runs = 0;
+  world.on_every([&](const Message&, const RunContext&) {
+    ++runs;
+    return ok();
+  });
+  world.publish("again");
+  // Somebody fetched it and let the lease run out.
+  must(world.broker.receive({1, 1s, {}}, world.clock.now()));
+  world.clock.advance(2s);
+  office_down = true;
+  auto processor = world.processor();
+  processor->drain();
+  EXPECT_EQ(runs, 0);
+  EXPECT_NE(processor->stats().intake_stopped_because.find("cannot be read"), std::string::npos);
+
+  office_down = false;
+  world.clock.advance(1s);
+  processor->drain();
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(processor->stats().intake_stopped_because, "");
+}
+
+TEST_F(StoreDown, ALostAnswerFromTheOfficeDoublesNothing) {  // I4
+  bool lose = true;
+  FlakyOffice forgetful(world.office, [&](const char* call) -> std::optional<Fault> {
+    if (std::string_view(call) != "apply" || !lose) return std::nullopt;
+    lose = false;
+    return Fault{{Code::timed_out, "test.office", "no answer"}, true};
+  });
+  world.kept_in = &forgetful;
+  world.on_every([](const Message&, const RunContext&) { return failed("E", "forbidden"); });
+  world.publish("poison");
+  auto processor = world.processor();
+  processor->drain();
+  EXPECT_EQ(world.source_stats().dead_lettered, 0U);
+  processor->drain();
+  EXPECT_EQ(world.source_stats().dead_lettered, 1U);
+  EXPECT_EQ(world.only_record().occurrence, 1U);
+}
+
+TEST_F(StoreDown, OneRecordTheOfficeRefusesDoesNotStopTheOthers) {
+  world.on_every([](const Message&, const RunContext&) { return failed("E", "forbidden"); });
+  class Picky final : public Office {
+   public:
+    explicit Picky(Office& office) : office_(office) {}
+    Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
+      for (const Change& change : changes) {
+        const auto* append = std::get_if<Append>(&change);
+        if (append != nullptr && append->record->message->id == "m3") {
+          return Error{Code::invalid_argument, "test.office", "m3 is too odd for us"};
+        }
+      }
+      return office_.apply(changes);
+    }
+    Result<RecordDetail> get(const RecordId& id) override { return office_.get(id); }
+    Result<Page> list(const Query& query) override { return office_.list(query); }
+    Result<Aggregate> aggregate(const AggregateRequest& r) override { return office_.aggregate(r); }
+    Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
+                                     const std::string& source) override {
+      return office_.claim(limit, now, lease_for, source);
+    }
+    Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                    Millis lease_for) override {
+      return office_.renew(leases, now, lease_for);
+    }
+    Result<std::vector<ChangeNote>> changes_since(std::uint64_t after, std::size_t limit) override {
+      return office_.changes_since(after, limit);
+    }
+    OfficeExtras extras() noexcept override { return office_.extras(); }
+
+   private:
+    Office& office_;
+  } refusing(world.office);
+  world.kept_in = &refusing;
+  world.options.prefetch = 100;
+  world.publish_many(6);
+  auto processor = world.processor();
+  processor->drain();
+
+  EXPECT_EQ(world.records().size(), 5U);
+  EXPECT_EQ(processor->stats().unrecordable, 1U);
+  EXPECT_EQ(world.source_stats().delayed, 1U) << "still at its source, out of the way";
+  EXPECT_EQ(world.source_stats().dead_lettered, 5U);
+}
+
+TEST(SourceDown, ADurableDeathIsSettledOnceTheSourceAnswersAgain) {
+  World world;
+  bool source_down = false;
+  FlakyBroker broker(world.broker, [&](const char* call) -> std::optional<Fault> {
+    if (source_down && std::string_view(call) == "settle") return Fault{down("test.source")};
+    return std::nullopt;
+  });
+  world.source = &broker;
+  world.on_every([](const Message&, const RunContext&) { return failed("E", "forbidden"); });
+  world.publish("poison");
+  source_down = true;
+  auto processor = world.processor();
+  processor->drain();
+  EXPECT_EQ(world.records().size(), 1U);
+  EXPECT_EQ(processor->stats().dead, 0U) << "counted when it is done, not before";
+  source_down = false;
+  processor->drain();
+  EXPECT_EQ(processor->stats().dead, 1U);
+  EXPECT_EQ(world.source_stats().dead_lettered, 1U);
+}
+
+TEST(SourceDown, AStartThatCannotBeMarkedIsNotRun) {  // R1: durable before it runs
+  World world;
+  bool source_down = true;
+  FlakyBroker broker(world.broker, [&](const char* call) -> std::optional<Fault> {
+    if (source_down && std::string_view(call) == "start") return Fault{down("test.source")};
+    return std::nullopt;
+  });
+  world.source = &broker;
+  int runs = 0;
+  world.on_every([&](const Message&, const RunContext&) {
+    ++runs;
+    return ok();
+  });
+  world.publish("a");
+  auto processor = world.processor();
+  processor->drain();
+  EXPECT_EQ(runs, 0);
+  source_down = false;
+  world.clock.advance(1s);
+  processor->drain();
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(StoreDown, RouteFailureTellsItsCallerInsteadOfLosingIt) {  // store_failure: reject
+  world.on_every([](const Message&, const RunContext&) { return ok(); });
+  office_down = true;
+  auto processor = world.processor();
+  const auto message = std::make_shared<Message>();
+  Failure failure;
+  failure.text = "forbidden";
+  const auto answer = processor->route_failure(message, failure, RuleBook::started({}));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Code::unavailable);
+}
+
+}  // namespace
+}  // namespace dlo::testing
