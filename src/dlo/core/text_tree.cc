@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "dlo/core/encoding.h"
 #include "dlo/core/spelling.h"
@@ -258,7 +259,7 @@ class Parser {
       auto item = rest.empty() || rest.front() == '#' ? nested(indent, depth, line.number)
                                                       : (++at_, value(rest, line.number));
       if (!item) return item;
-      node.map.emplace_back(std::move((*key)->name), std::move(*item));
+      node.map.push_back({std::move((*key)->name), std::move(*item)});
     }
     return node;
   }

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "dlo/core/result.h"
 
 namespace dlo {
+
+struct TextEntry;
 
 /// Nested text: what a profile file says before anybody knows what it means. The form is the part
 /// of YAML that needs no guessing: block maps and lists, `[a, b]`, plain and quoted scalars,
@@ -18,9 +19,15 @@ struct TextNode {
   enum class Kind : std::uint8_t { scalar, map, list };
   Kind kind = Kind::scalar;
   std::string scalar;
-  std::vector<std::pair<std::string, TextNode>> map;
+  std::vector<TextEntry> map;
   std::vector<TextNode> list;
   std::size_t line = 0;
+};
+
+/// One `key: value` of a map.
+struct TextEntry {
+  std::string key;
+  TextNode value;
 };
 
 [[nodiscard]] Result<TextNode> parse_text_tree(std::string_view text);
