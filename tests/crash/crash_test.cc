@@ -27,7 +27,8 @@ using Steady = std::chrono::steady_clock;
 
 int rounds() {
   const char* asked = std::getenv("DLO_CRASH_ROUNDS");
-  return asked == nullptr ? 40 : std::atoi(asked);
+  if (asked != nullptr) return std::atoi(asked);
+  return std::getenv("DLO_SOAK") == nullptr ? 40 : 1000;
 }
 
 class Worker {

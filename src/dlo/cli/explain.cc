@@ -25,12 +25,6 @@ Result<std::pair<std::string, std::uint32_t>> parse_counter(const std::string& t
                "'" + text + "' is not NAME=NUMBER. For example: --counter fetch=3"};
 }
 
-void print_counters(std::ostream& out, const Counters& counters) {
-  out << "fetch " << counters.fetch << ", attempt " << counters.attempt << ", failure "
-      << counters.failure << ", abandon " << counters.abandon << ", retry " << counters.retry
-      << ", replay " << counters.replay << ", total " << counters.total << "\n";
-}
-
 }  // namespace
 
 int explain(Context& context, const ExplainArguments& arguments) {
@@ -62,8 +56,6 @@ int explain(Context& context, const ExplainArguments& arguments) {
                 << std::string(step.step.size() < 12 ? 12 - step.step.size() : 1, ' ') << step.text
                 << "\n";
   }
-  context.out << "counters    ";
-  print_counters(context.out, answer->counters_after);
   return exit_ok;
 }
 

@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+
+#include "scenario/program.h"
+
+namespace dlo::testing {
+namespace {
+
+// Somebody on call asks why a message died, and what would have happened under other rules.
+TEST(Scenario, ADecisionIsExplainedByTheCodeThatTakesIt) {
+  const Ended last = run_dlo({"explain", "--profile", "kafka", "--error", "Balance not found",
+                              "--type", "InvalidOperationException", "--attempt", "4"});
+  EXPECT_EQ(last.code, 0) << last.err;
+  EXPECT_NE(last.out.find("dead letter InvalidOperationException"), std::string::npos) << last.out;
+
+  const Ended third =
+      run_dlo({"explain", "--profile", "kafka", "--error", "Balance not found", "--type",
+               "InvalidOperationException", "--attempt", "3", "-o", "json"});
+  EXPECT_NE(third.out.find(R"("verdict":"retry")"), std::string::npos) << third.out;
+  EXPECT_NE(third.out.find(R"("delay_ms":8000)"), std::string::npos) << third.out;  // S4-11
+}
+
+TEST(Scenario, AMisspeltProfileIsRefusedWithTheNearestName) {
+  const Ended refused =
+      run_dlo({"explain", "--profile", "bokking", "--error", "x", "--attempt", "1"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("did you mean \"booking\""), std::string::npos) << refused.err;
+}
+
+TEST(Scenario, AWrongCommandLineIsAUsageError) {
+  EXPECT_EQ(run_dlo({}).code, 2);
+  EXPECT_EQ(run_dlo({"explain", "--attempt", "0", "--error", "x"}).code, 2);
+  EXPECT_EQ(run_dlo({"list", "-o", "xml"}).code, 2);
+  EXPECT_EQ(run_dlo({"--help"}).code, 0);
+}
+
+TEST(Scenario, EveryProfileThatIsListedCanBeShown) {
+  const Ended names = run_dlo({"profile", "list", "-o", "id"});
+  ASSERT_EQ(names.code, 0);
+  std::size_t from = 0;
+  int shown = 0;
+  for (auto end = names.out.find('\n'); end != std::string::npos;
+       end = names.out.find('\n', from)) {
+    const std::string name = names.out.substr(from, end - from);
+    EXPECT_EQ(run_dlo({"profile", "show", name}).out.substr(0, 6 + name.size()), "name: " + name);
+    from = end + 1;
+    ++shown;
+  }
+  EXPECT_GE(shown, 17);
+}
+
+}  // namespace
+}  // namespace dlo::testing

@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+#include <regex>
+#include <signal.h>
+
+#include "scenario/program.h"
+#include "support/temporary_directory.h"
+
+namespace dlo::testing {
+namespace {
+
+int port_in(const std::string& text) {
+  std::smatch found;
+  if (!std::regex_search(text, found, std::regex(R"(http://127\.0\.0\.1:(\d+))"))) return 0;
+  return std::stoi(found[1]);
+}
+
+// An operator starts the office, checks its health, tries to start it twice, and stops it.
+TEST(Scenario, AServerStartsAnswersRefusesASecondWriterAndStopsOnSigterm) {
+  const TemporaryDirectory place;
+  Running server({"serve", "--data", place.path(), "--listen", "127.0.0.1:0"});
+  const int port = port_in(server.read_until("/healthz"));
+  ASSERT_NE(port, 0);
+  EXPECT_NE(http_get(port, "/healthz").find("200 OK"), std::string::npos);
+  EXPECT_NE(http_get(port, "/nowhere").find("404"), std::string::npos);
+
+  const Ended second = run_dlo({"serve", "--data", place.path(), "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(second.code, 1);
+  EXPECT_NE(second.err.find(std::to_string(server.pid())), std::string::npos)
+      << "R19: the owner's pid must be named: " << second.err;
+
+  const Ended beside = run_dlo({"stats", "--data", place.path()});
+  EXPECT_EQ(beside.code, 4) << beside.err;  // readable beside the writer, and empty
+
+  EXPECT_EQ(server.stop(SIGTERM), 0);
+  const Ended again = run_dlo({"list", "--data", place.path()});
+  EXPECT_EQ(again.code, 4) << again.err;
+}
+
+TEST(Scenario, AKilledServerLeavesAnOfficeThatOpensAgain) {
+  const TemporaryDirectory place;
+  for (int life = 0; life < 3; ++life) {
+    Running server({"serve", "--data", place.path(), "--listen", "127.0.0.1:0"});
+    EXPECT_NE(port_in(server.read_until("/healthz")), 0);
+    EXPECT_EQ(server.stop(SIGKILL), -SIGKILL);
+  }
+}
+
+TEST(Scenario, WithoutTokensOnlyTheMachineItselfIsServed) {
+  const TemporaryDirectory place;
+  const Ended open = run_dlo({"serve", "--data", place.path(), "--listen", "0.0.0.0:0"});
+  EXPECT_EQ(open.code, 2);
+  EXPECT_NE(open.err.find("127.0.0.1"), std::string::npos) << open.err;
+}
+
+}  // namespace
+}  // namespace dlo::testing

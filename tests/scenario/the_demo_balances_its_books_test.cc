@@ -1,0 +1,39 @@
+#include <gtest/gtest.h>
+
+#include "scenario/program.h"
+#include "support/temporary_directory.h"
+
+namespace dlo::testing {
+namespace {
+
+// A new user runs the demo, keeps its office, and looks around in it.
+TEST(Scenario, TheDemoBalancesItsBooksAndLeavesAnOfficeToLookAt) {
+  const TemporaryDirectory place;
+  const Ended demo = run_dlo({"demo", "--messages", "60", "--keep", "--data", place.path()});
+  ASSERT_EQ(demo.code, 0) << demo.out << demo.err;
+  EXPECT_NE(demo.out.find("They balance."), std::string::npos) << demo.out;
+  EXPECT_NE(demo.out.find("sent 60 = done "), std::string::npos) << demo.out;
+
+  const Ended ids = run_dlo({"list", "--data", place.path(), "-o", "id"});
+  ASSERT_EQ(ids.code, 0) << ids.err;
+  const std::string first = ids.out.substr(0, 32);
+
+  const Ended shown = run_dlo({"show", first, "--data", place.path()});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  for (const char* word : {"reason", "category", "attempts, newest first", "payload, "}) {
+    EXPECT_NE(shown.out.find(word), std::string::npos) << word << " is missing in\n" << shown.out;
+  }
+  const Ended json = run_dlo({"show", first, "--data", place.path(), "-o", "json"});
+  EXPECT_NE(json.out.find("\"id\":\"" + first + "\""), std::string::npos) << json.out;
+
+  const Ended numbers = run_dlo({"stats", "--data", place.path()});
+  EXPECT_EQ(numbers.code, 0);
+  EXPECT_NE(numbers.out.find("orders"), std::string::npos) << numbers.out;
+
+  const Ended crashed = run_dlo({"list", "--type", "crashing", "--data", place.path()});
+  EXPECT_EQ(crashed.code, 0);
+  EXPECT_NE(crashed.out.find("about to divide by zero"), std::string::npos) << crashed.out;
+}
+
+}  // namespace
+}  // namespace dlo::testing
