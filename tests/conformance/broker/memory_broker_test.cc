@@ -1,6 +1,7 @@
 #include "dlo/broker/memory/memory_broker.h"
 
 #include "conformance/broker/broker_suite.h"
+#include "conformance/broker/saboteur.h"
 
 namespace dlo::testing {
 namespace {
@@ -28,7 +29,7 @@ BrokerBackend memory() {
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Memory, BrokerSuite, ::testing::Values(memory()), backend_name);
+INSTANTIATE_TEST_SUITE_P(Memory, BrokerSuite, ::testing::Values(as_asked(memory())), backend_name);
 
 }  // namespace
 }  // namespace dlo::testing
