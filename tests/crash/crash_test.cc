@@ -3,12 +3,14 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
+#include <poll.h>
 #include <random>
 #include <set>
 #include <signal.h>
 #include <spawn.h>
 #include <sqlite3.h>
 #include <string>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +25,6 @@ namespace dlo {
 namespace {
 
 using testing::must;
-using Steady = std::chrono::steady_clock;
 
 int rounds() {
   const char* asked = std::getenv("DLO_CRASH_ROUNDS");
@@ -48,13 +49,15 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   /// True if it ended by itself before the time was over.
-  bool ends_within(Steady::duration time) {
-    const auto deadline = Steady::now() + time;
-    while (pid_ > 0 && Steady::now() < deadline) {
-      if (::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = 0;
-      ::usleep(500);
-    }
-    return pid_ == 0;
+  bool ends_within(std::chrono::milliseconds time) {
+    const int watched = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+    pollfd end{watched, POLLIN, 0};
+    const bool ended = ::poll(&end, 1, static_cast<int>(time.count())) > 0;
+    ::close(watched);
+    if (!ended) return false;
+    ::waitpid(pid_, &status_, 0);
+    pid_ = 0;
+    return true;
   }
   void kill_now() {
     if (pid_ <= 0) return;

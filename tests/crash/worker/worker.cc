@@ -1,10 +1,11 @@
 // A process that is made to be killed. Sends messages into an office, works on what waits there,
 // and says of each message that was acknowledged as sent, in sent.log.
 //   crash_worker DIRECTORY LIFE send|drain
-#include <atomic>
+#include <condition_variable>
 #include <cstdlib>
 #include <fcntl.h>
 #include <iostream>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -52,6 +53,39 @@ Outcome handle(const Message& message, const RunContext& context) {
   return outcome;
 }
 
+/// Says that something ended, for whoever waits until everything has.
+class Ends final : public EngineEvents {
+ public:
+  void succeeded(const Message& /*message*/, const Counters& /*counters*/,
+                 Millis /*took*/) override {
+    ended_.notify_all();
+  }
+  void dead_lettered(const DeadLetter& /*record*/) override { ended_.notify_all(); }
+  /// The next end, or a while: settling comes a little after an end.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    ended_.wait_for(lock, Millis{10});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+};
+
+/// Waits until nothing is on its way any more. The parent kills us if that never happens.
+bool drained(Office& office, Ends& ends) {
+  while (true) {
+    const auto numbers = office.aggregate({});
+    if (!numbers) return false;
+    std::uint64_t live = 0;
+    for (const Tally& tally : numbers->tallies) {
+      if (is_live(tally.status) || carries_lease(tally.status)) live += tally.count;
+    }
+    if (live == 0) return true;
+    ends.wait();
+  }
+}
+
 void send_for_ever(Office& office, const Clock& clock, std::int64_t life, int log,
                    const std::stop_token& stop) {
   for (std::int64_t n = 0; !stop.stop_requested(); n += list_size) {
@@ -89,6 +123,7 @@ int main(int argc, char** argv) {
   const int log = ::open((directory + "/sent.log").c_str(), O_WRONLY | O_APPEND | O_CREAT, 0600);
   SystemClock clock;
   OfficeSource source(**office, "work");
+  Ends ends;
   HandlerTable handlers;
   handlers.set_default(std::make_shared<FunctionHandler>(handle));
   ProcessorOptions options;
@@ -101,6 +136,7 @@ int main(int argc, char** argv) {
                        .rules = std::make_shared<const RuleBook>(hurried_rules()),
                        .handlers = std::move(handlers),
                        .clock = clock,
+                       .events = &ends,
                        .writer = &source},
                       options);
   std::jthread worker([&](const std::stop_token& stop) { processor.run(stop); });
@@ -109,16 +145,5 @@ int main(int argc, char** argv) {
         [&](const std::stop_token& stop) { send_for_ever(**office, clock, life, log, stop); });
     sender.join();
   }
-  // Draining: until nothing waits. The parent kills us if that never happens.
-  while (true) {
-    std::uint64_t live = 0;
-    const auto numbers = (*office)->aggregate({});
-    if (!numbers) return 1;
-    for (const Tally& tally : numbers->tallies) {
-      if (is_live(tally.status) || carries_lease(tally.status)) live += tally.count;
-    }
-    if (live == 0) return 0;
-    std::this_thread::yield();
-    ::usleep(5'000);
-  }
+  return drained(**office, ends) ? 0 : 1;
 }
