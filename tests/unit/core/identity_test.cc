@@ -97,7 +97,8 @@ TEST(Identify, KeepsIdenticalMessagesApartThatHaveNeitherPlaceNorName) {
 
 TEST(Identify, IsPinnedSoThatStoredRecordsAreFoundAgain) {
   EXPECT_EQ(to_string(identify(placed("payments", "3", 41))), "f5405c8df772b1573c68b56b7fcbf48e");
-  EXPECT_EQ(to_string(identify(named("payments", "m-1", "{}"))), "5bcb8f74ad5231d0e0a081e669c7ea34");
+  EXPECT_EQ(to_string(identify(named("payments", "m-1", "{}"))),
+            "5bcb8f74ad5231d0e0a081e669c7ea34");
 }
 
 TEST(SameContent, ComparesWhatTheProducerSent) {
