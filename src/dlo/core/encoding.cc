@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
+#include <cstring>
 
 namespace dlo {
 
@@ -45,6 +45,18 @@ Sequence sequence_at(std::string_view bytes, std::size_t at) noexcept {
     high = 0xBF;
   }
   return {length, true};
+}
+
+/// The first place at or after `at` that is not ASCII, eight bytes at a time: most text is.
+std::size_t ascii_run(std::string_view bytes, std::size_t at) noexcept {
+  std::uint64_t word = 0;
+  while (at + sizeof word <= bytes.size()) {
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    if ((word & 0x8080808080808080ULL) != 0) break;
+    at += sizeof word;
+  }
+  while (at < bytes.size() && byte_at(bytes, at) < 0x80) ++at;
+  return at;
 }
 
 constexpr std::string_view base64_digits =
@@ -189,7 +201,7 @@ std::optional<std::int64_t> read_offset(TimeReader& in) {
 }  // namespace
 
 bool is_utf8(std::string_view bytes) noexcept {
-  for (std::size_t at = 0; at < bytes.size();) {
+  for (std::size_t at = ascii_run(bytes, 0); at < bytes.size(); at = ascii_run(bytes, at)) {
     const Sequence sequence = sequence_at(bytes, at);
     if (!sequence.ok) return false;
     at += sequence.length;
@@ -214,26 +226,29 @@ std::size_t utf8_length(std::string_view bytes, std::size_t at) noexcept {
 }
 
 std::string to_base64(std::string_view bytes) {
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t have = bytes.size() - at < 3 ? bytes.size() - at : 3;
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      bits = bits << 8U | (i < have ? byte_at(bytes, at + i) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      out += i <= have ? base64_digits[bits >> (18U - 6U * i) & 63U] : '=';
-    }
+  std::string out((bytes.size() + 2) / 3 * 4, '=');
+  std::size_t to = 0;
+  const std::size_t whole = bytes.size() / 3 * 3;
+  for (std::size_t at = 0; at < whole; at += 3) {
+    const std::uint32_t bits = static_cast<std::uint32_t>(byte_at(bytes, at)) << 16U |
+                               static_cast<std::uint32_t>(byte_at(bytes, at + 1)) << 8U |
+                               byte_at(bytes, at + 2);
+    for (unsigned shift = 24; shift > 0;) out[to++] = base64_digits[bits >> (shift -= 6) & 63U];
   }
+  const std::size_t rest = bytes.size() - whole;
+  if (rest == 0) return out;
+  const std::uint32_t bits =
+      static_cast<std::uint32_t>(byte_at(bytes, whole)) << 16U |
+      (rest == 2 ? static_cast<std::uint32_t>(byte_at(bytes, whole + 1)) << 8U : 0U);
+  for (std::size_t i = 0; i <= rest; ++i) out[to++] = base64_digits[bits >> (18U - 6U * i) & 63U];
   return out;
 }
 
 std::optional<std::string> from_base64(std::string_view text) {
   static constexpr auto values = base64_values();
   if (text.size() % 4 != 0) return std::nullopt;
-  std::string out;
-  out.reserve(text.size() / 4 * 3);
+  std::string out(text.size() / 4 * 3, '\0');
+  std::size_t to = 0;
   for (std::size_t at = 0; at < text.size(); at += 4) {
     std::size_t digits = 4;
     if (at + 4 == text.size()) {
@@ -248,9 +263,10 @@ std::optional<std::string> from_base64(std::string_view text) {
     // Bits beyond the last byte must be zero, or two texts would mean the same bytes.
     if (digits < 4 && (bits & (digits == 3 ? 0xFFU : 0xFFFFU)) != 0) return std::nullopt;
     for (std::size_t i = 0; i + 1 < digits; ++i) {
-      out += static_cast<char>(static_cast<std::uint8_t>(bits >> (16U - 8U * i)));
+      out[to++] = static_cast<char>(static_cast<std::uint8_t>(bits >> (16U - 8U * i)));
     }
   }
+  out.resize(to);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "dlo/core/dead_letter.h"
 #include "dlo/core/explain.h"
@@ -10,17 +11,29 @@
 namespace dlo {
 
 // Values as JSON text on one line, for the CLI, the API and exports. Field names are stable,
-// snake_case and DESIGN's words; times are ISO-8601 UTC with milliseconds; payload bytes that are
-// not UTF-8 are base64 with "payload_encoding": "base64"; null and empty differ.
+// snake_case and DESIGN's words; times are ISO-8601 UTC with milliseconds, durations whole
+// milliseconds in `..._ms`. Every member is always there; what is absent is null, and null and
+// empty differ. Text that is not UTF-8 is repaired for reading and repeated in `<name>_base64`;
+// payloads and header values that are not UTF-8 are base64 beside `<name>_encoding`. Metadata is
+// embedded with its numbers as they were written.
 
 [[nodiscard]] std::string to_json(const RecordHead& head);
 [[nodiscard]] std::string to_json(const Page& page);
+[[nodiscard]] std::string to_json(const DeadLetter& record);
 [[nodiscard]] std::string to_json(const RecordDetail& detail);
+[[nodiscard]] std::string to_json(const Message& message);
 [[nodiscard]] std::string to_json(const Attempt& attempt);
+[[nodiscard]] std::string to_json(const Version& version);
+[[nodiscard]] std::string to_json(const GroupSummary& group);
 [[nodiscard]] std::string to_json(const Aggregate& aggregate);
 [[nodiscard]] std::string to_json(const Explanation& explanation);
 
-/// An exported record read back: parse(to_json(d)) has the same record, bytes and all.
-[[nodiscard]] Result<RecordDetail> parse_record_detail(const std::string& text);
+/// An exported record read back: parse(to_json(d)) is d, byte for byte; attempts and versions may
+/// be missing. Members that are missing keep their defaults, except `id` and `message`, which must
+/// be there. A member nobody knows is refused with the nearest spelling rather than lost.
+[[nodiscard]] Result<RecordDetail> parse_record_detail(std::string_view text);
+
+/// A message alone, as to_json(const Message&) writes it.
+[[nodiscard]] Result<Message> parse_message(std::string_view text);
 
 }  // namespace dlo

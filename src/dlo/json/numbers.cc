@@ -1,4 +1,5 @@
 #include "dlo/json/json.h"
+#include "dlo/json/parts.h"
 #include "dlo/json/writer.h"
 
 namespace dlo {
@@ -39,7 +40,9 @@ void write_counters(JsonWriter& json, std::string_view name, const Counters& cou
   json.member("replay", counters.replay).member("total", counters.total).end_object();
 }
 
-void write(JsonWriter& json, const GroupSummary& group) {
+}  // namespace
+
+void write_json(JsonWriter& json, const GroupSummary& group) {
   json.begin_object()
       .member("id", to_string(group.fingerprint))
       .member("title", group.title)
@@ -47,6 +50,7 @@ void write(JsonWriter& json, const GroupSummary& group) {
       .member("owner", group.owner)
       .member("ticket", group.ticket)
       .member("notes", group.notes)
+      .member("snoozed_until", group.snoozed_until)
       .member("open", group.open)
       .member("total", group.total)
       .member("first_seen", group.first_seen)
@@ -57,7 +61,11 @@ void write(JsonWriter& json, const GroupSummary& group) {
       .end_object();
 }
 
-}  // namespace
+std::string to_json(const GroupSummary& group) {
+  JsonWriter json;
+  write_json(json, group);
+  return json.take();
+}
 
 std::string to_json(const Aggregate& aggregate) {
   JsonWriter json;
@@ -71,7 +79,7 @@ std::string to_json(const Aggregate& aggregate) {
         .end_object();
   }
   json.end_array().key("groups").begin_array();
-  for (const GroupSummary& group : aggregate.groups) write(json, group);
+  for (const GroupSummary& group : aggregate.groups) write_json(json, group);
   json.end_array()
       .member("last_change", aggregate.last_change)
       .member("unindexed_payloads", aggregate.unindexed_payloads)

@@ -1,62 +1,112 @@
+#include "dlo/core/encoding.h"
 #include "dlo/json/json.h"
+#include "dlo/json/names.h"
+#include "dlo/json/parts.h"
 #include "dlo/json/writer.h"
 
 namespace dlo {
 namespace {
 
-std::string_view name_of(HeaderType type) {
-  switch (type) {
-    case HeaderType::text:
-      return "text";
-    case HeaderType::bytes:
-      return "bytes";
-    case HeaderType::boolean:
-      return "boolean";
-    case HeaderType::integer:
-      return "integer";
-    case HeaderType::real:
-      return "real";
-    case HeaderType::timestamp:
-      return "timestamp";
-    case HeaderType::null:
-      return "null";
-    case HeaderType::structured:
-      return "structured";
+void member(JsonWriter& json, std::string_view name, Millis value) {
+  json.key(name).number(std::int64_t{value.count()});
+}
+
+void write_json(JsonWriter& json, const Owner& owner) {
+  json.begin_object().member("instance", owner.instance).member("execution", owner.execution);
+  json.key("activity");
+  if (owner.activity) {
+    json.begin_object().member("name", owner.activity->name).member("id", owner.activity->id);
+    json.end_object();
+  } else {
+    json.null();
   }
-  return "text";
+  json.member("parent", owner.parent).end_object();
 }
 
-std::string_view name_of(OutcomeKind kind) {
-  switch (kind) {
-    case OutcomeKind::ok:
-      return "ok";
-    case OutcomeKind::failed:
-      return "failed";
-    case OutcomeKind::crashed:
-      return "crashed";
-    case OutcomeKind::never_started:
-      return "never_started";
+void write_json(JsonWriter& json, const Resolution& resolution) {
+  json.begin_object()
+      .member("at", resolution.at)
+      .member("by", resolution.by)
+      .member("how", resolution.how)
+      .member("notes", resolution.notes)
+      .end_object();
+}
+
+void write_why(JsonWriter& json, const DeadLetter& record) {
+  json.member("reason", record.reason)
+      .member("description", record.description)
+      .member("category", record.category)
+      .member("rule", record.rule);
+  dlo::write_json(json.key("failure"), record.failure);
+  json.key("group").begin_object();
+  json.member("id", to_string(record.fingerprint.hash))
+      .member("title", record.fingerprint.title)
+      .member("basis", record.fingerprint.basis)
+      .end_object();
+  dlo::write_json(json.key("counters"), record.counters);
+  json.member("limit", record.limit).member("policy", record.policy);
+}
+
+void write_times(JsonWriter& json, const DeadLetter& record) {
+  json.member("first_attempt_at", record.first_attempt_at)
+      .member("first_failed_at", record.first_failed_at)
+      .member("last_failed_at", record.last_failed_at)
+      .member("died_at", record.died_at)
+      .member("next_retry_at", record.next_retry_at)
+      .member("expires_at", record.expires_at);
+}
+
+/// A list of texts; one that is not UTF-8 is an object {text, text_base64} in its place.
+void write_tags(JsonWriter& json, const std::vector<std::string>& tags) {
+  json.key("tags").begin_array();
+  for (const std::string& tag : tags) {
+    if (is_utf8(tag)) {
+      json.text(tag);
+    } else {
+      json.begin_object().member("text", tag).end_object();
+    }
   }
-  return "failed";
+  json.end_array();
 }
 
-std::string_view name_of(Priority priority) {
-  switch (priority) {
-    case Priority::low:
-      return "low";
-    case Priority::normal:
-      return "normal";
-    case Priority::high:
-      return "high";
+void write_members(JsonWriter& json, const DeadLetter& record) {
+  json.member("id", to_string(record.id))
+      .member("occurrence", record.occurrence)
+      .member("profile", record.profile)
+      .member("status", name_of(record.status));
+  write_why(json, record);
+  write_times(json, record);
+  json.member("handler", record.handler)
+      .member("node", record.node)
+      .member("build", record.build)
+      .embed("metadata", record.metadata);
+  json.key("depends_on").begin_array();
+  for (const RecordId& id : record.depends_on) json.text(to_string(id));
+  json.end_array();
+  write_tags(json, record.tags);
+  json.key("resolution");
+  if (record.resolution) {
+    write_json(json, *record.resolution);
+  } else {
+    json.null();
   }
-  return "normal";
+  json.key("source_unsettled").boolean(record.source_unsettled);
+  json.key("died").boolean(record.died);
+  json.member("version", record.version).member("change", record.change);
+  json.key("number").number(record.number);
+  dlo::write_json(json.key("message"), *record.message);
 }
 
-std::uint64_t millis(Millis value) {
-  return static_cast<std::uint64_t>(value.count());
+template <typename Value>
+std::string written(const Value& value) {
+  JsonWriter json;
+  dlo::write_json(json, value);
+  return json.take();
 }
 
-void write(JsonWriter& json, const Counters& counters) {
+}  // namespace
+
+void write_json(JsonWriter& json, const Counters& counters) {
   json.begin_object()
       .member("fetch", counters.fetch)
       .member("attempt", counters.attempt)
@@ -68,44 +118,46 @@ void write(JsonWriter& json, const Counters& counters) {
       .end_object();
 }
 
-void write(JsonWriter& json, const Headers& headers) {
+void write_json(JsonWriter& json, const Headers& headers) {
   json.begin_array();
   for (const Header& header : headers) {
     json.begin_object().member("name", header.name).bytes("value", header.value);
-    json.member("type", name_of(header.type)).end_object();
+    json.member("type", json_name(header.type)).end_object();
   }
   json.end_array();
 }
 
-void write(JsonWriter& json, const Failure& failure) {
+void write_json(JsonWriter& json, const Failure& failure) {
   json.begin_object()
       .member("type", failure.type)
       .member("text", failure.text)
-      .member("code", failure.code);
-  if (failure.status) json.key("status").number(std::int64_t{*failure.status});
+      .member("code", failure.code)
+      .key("status");
+  if (failure.status) {
+    json.number(std::int64_t{*failure.status});
+  } else {
+    json.null();
+  }
   json.key("causes").begin_array();
   for (const Cause& cause : failure.causes) {
     json.begin_object().member("type", cause.type).member("text", cause.text).end_object();
   }
   json.end_array().member("stack", failure.stack);
-  if (failure.retry_after) json.member("retry_after_ms", millis(*failure.retry_after));
+  if (failure.retry_after) {
+    member(json, "retry_after_ms", *failure.retry_after);
+  } else {
+    json.key("retry_after_ms").null();
+  }
   json.end_object();
 }
 
-void write(JsonWriter& json, const Owner& owner) {
-  json.begin_object().member("instance", owner.instance).member("execution", owner.execution);
-  if (owner.activity) {
-    json.key("activity").begin_object();
-    json.member("name", owner.activity->name).member("id", owner.activity->id).end_object();
-  }
-  json.member("parent", owner.parent).end_object();
-}
-
-void write(JsonWriter& json, const Message& message) {
+void write_json(JsonWriter& json, const Message& message) {
   json.begin_object().member("id", message.id).member("source", message.source);
   if (message.position) {
     json.member("partition", message.position->partition);
     json.key("offset").number(message.position->offset);
+  } else {
+    json.key("partition").null().key("offset").null();
   }
   json.member("event_type", message.event_type)
       .member("key", message.key)
@@ -113,28 +165,40 @@ void write(JsonWriter& json, const Message& message) {
       .member("content_type", message.content_type)
       .member("enqueued_at", message.enqueued_at)
       .member("expires_at", message.expires_at)
-      .member("priority", name_of(message.priority));
-  if (message.owner) write(json.key("owner"), *message.owner);
-  write(json.key("headers"), message.headers);
+      .member("priority", json_name(message.priority))
+      .key("owner");
+  if (message.owner) {
+    write_json(json, *message.owner);
+  } else {
+    json.null();
+  }
+  write_json(json.key("headers"), message.headers);
   json.bytes("payload", message.payload).end_object();
 }
 
-void write(JsonWriter& json, const Attempt& attempt) {
-  json.begin_object()
-      .member("number", attempt.number)
-      .member("started_at", attempt.started_at)
-      .member("took_ms", millis(attempt.took))
-      .member("outcome", name_of(attempt.outcome))
+void write_json(JsonWriter& json, const Attempt& attempt) {
+  json.begin_object().member("number", attempt.number).member("started_at", attempt.started_at);
+  member(json, "took_ms", attempt.took);
+  json.member("outcome", json_name(attempt.outcome))
       .member("category", attempt.category)
       .member("rule", attempt.rule)
       .member("error_type", attempt.error_type)
-      .member("error_text", attempt.error_text)
-      .member("next_delay_ms", millis(attempt.next_delay))
-      .member("node", attempt.node)
+      .member("error_text", attempt.error_text);
+  member(json, "next_delay_ms", attempt.next_delay);
+  json.member("node", attempt.node).end_object();
+}
+
+void write_json(JsonWriter& json, const Version& version) {
+  json.begin_object().member("number", version.number);
+  write_json(json.key("headers"), version.headers);
+  json.bytes("payload", version.payload)
+      .member("at", version.at)
+      .member("by", version.by)
+      .member("why", version.why)
       .end_object();
 }
 
-void write(JsonWriter& json, const RecordHead& head) {
+void write_json(JsonWriter& json, const RecordHead& head) {
   json.begin_object()
       .member("id", to_string(head.id))
       .member("occurrence", head.occurrence)
@@ -148,86 +212,39 @@ void write(JsonWriter& json, const RecordHead& head) {
       .member("error_type", head.error_type)
       .member("error_text", head.error_text)
       .member("group", to_string(head.group));
-  write(json.key("counters"), head.counters);
+  write_json(json.key("counters"), head.counters);
   json.member("limit", head.limit)
       .member("died_at", head.died_at)
       .member("next_retry_at", head.next_retry_at)
       .member("payload_size", head.payload_size)
       .member("version", head.version)
       .member("change", head.change)
+      .key("number")
+      .number(head.number)
       .end_object();
 }
-
-void write_resolution(JsonWriter& json, const Resolution& resolution) {
-  json.key("resolution").begin_object();
-  json.member("at", resolution.at)
-      .member("by", resolution.by)
-      .member("how", resolution.how)
-      .member("notes", resolution.notes)
-      .end_object();
-}
-
-void write_why(JsonWriter& json, const DeadLetter& record) {
-  json.member("reason", record.reason)
-      .member("description", record.description)
-      .member("category", record.category)
-      .member("rule", record.rule);
-  write(json.key("failure"), record.failure);
-  json.key("group").begin_object();
-  json.member("id", to_string(record.fingerprint.hash))
-      .member("title", record.fingerprint.title)
-      .member("basis", record.fingerprint.basis)
-      .end_object();
-  write(json.key("counters"), record.counters);
-  json.member("limit", record.limit).member("policy", record.policy);
-}
-
-void write_times(JsonWriter& json, const DeadLetter& record) {
-  json.member("first_attempt_at", record.first_attempt_at)
-      .member("first_failed_at", record.first_failed_at)
-      .member("last_failed_at", record.last_failed_at)
-      .member("died_at", record.died_at)
-      .member("next_retry_at", record.next_retry_at)
-      .member("expires_at", record.expires_at);
-}
-
-void write(JsonWriter& json, const DeadLetter& record) {
-  json.member("id", to_string(record.id))
-      .member("occurrence", record.occurrence)
-      .member("profile", record.profile)
-      .member("status", name_of(record.status));
-  write_why(json, record);
-  write_times(json, record);
-  json.member("handler", record.handler)
-      .member("node", record.node)
-      .member("build", record.build)
-      .member("metadata", record.metadata);
-  json.key("depends_on").begin_array();
-  for (const RecordId& id : record.depends_on) json.text(to_string(id));
-  json.end_array().key("tags").begin_array();
-  for (const std::string& tag : record.tags) json.text(tag);
-  json.end_array();
-  if (record.resolution) write_resolution(json, *record.resolution);
-  json.key("source_unsettled").boolean(record.source_unsettled);
-  json.member("version", record.version).member("change", record.change);
-  json.key("number").number(record.number);
-  write(json.key("message"), *record.message);
-}
-
-}  // namespace
 
 std::string to_json(const RecordHead& head) {
-  JsonWriter json;
-  write(json, head);
-  return json.take();
+  return written(head);
+}
+
+std::string to_json(const Attempt& attempt) {
+  return written(attempt);
+}
+
+std::string to_json(const Version& version) {
+  return written(version);
+}
+
+std::string to_json(const Message& message) {
+  return written(message);
 }
 
 std::string to_json(const Page& page) {
   JsonWriter json;
   json.begin_object().key("dead_letters").begin_array();
-  for (const RecordHead& head : page.rows) write(json, head);
-  json.end_array();
-  json.key("next");
+  for (const RecordHead& head : page.rows) write_json(json, head);
+  json.end_array().key("next");
   if (page.next) {
     json.text(to_string(*page.next));
   } else {
@@ -237,28 +254,22 @@ std::string to_json(const Page& page) {
   return json.take();
 }
 
-std::string to_json(const Attempt& attempt) {
+std::string to_json(const DeadLetter& record) {
   JsonWriter json;
-  write(json, attempt);
+  json.begin_object();
+  write_members(json, record);
+  json.end_object();
   return json.take();
 }
 
 std::string to_json(const RecordDetail& detail) {
   JsonWriter json;
   json.begin_object();
-  write(json, detail.record);
+  write_members(json, detail.record);
   json.key("attempts").begin_array();
-  for (const Attempt& attempt : detail.attempts) write(json, attempt);
+  for (const Attempt& attempt : detail.attempts) write_json(json, attempt);
   json.end_array().key("versions").begin_array();
-  for (const Version& version : detail.versions) {
-    json.begin_object().member("number", version.number);
-    write(json.key("headers"), version.headers);
-    json.bytes("payload", version.payload)
-        .member("at", version.at)
-        .member("by", version.by)
-        .member("why", version.why)
-        .end_object();
-  }
+  for (const Version& version : detail.versions) write_json(json, version);
   json.end_array().end_object();
   return json.take();
 }

@@ -1,33 +1,63 @@
 #include "dlo/json/writer.h"
 
+#include <algorithm>
+
 #include "dlo/core/encoding.h"
+#include "dlo/json/scanner.h"
 
 namespace dlo {
 namespace {
 
-void append_escaped(std::string& out, std::string_view utf8) {
-  constexpr char hex[] = "0123456789abcdef";
+bool is_plain(char c) noexcept {
+  const auto byte = static_cast<unsigned char>(c);
+  return c != '"' && c != '\\' && byte >= 0x20U && byte != 0x7FU;
+}
+
+void append_escape(std::string& out, char c) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  constexpr std::string_view special = "\"\\\b\f\n\r\t";
+  constexpr std::string_view letters = "\"\\bfnrt";
+  if (const auto at = special.find(c); at != std::string_view::npos) {
+    out += '\\';
+    out += letters[at];
+    return;
+  }
+  const auto byte = static_cast<unsigned char>(c);
+  out += "\\u00";
+  out += hex[byte >> 4U];
+  out += hex[byte & 0xFU];
+}
+
+void append_quoted(std::string& out, std::string_view utf8) {
   out += '"';
-  for (const char c : utf8) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (byte < 0x20U || byte == 0x7FU) {
-      out += "\\u00";
-      out += hex[byte >> 4U];
-      out += hex[byte & 0xFU];
-    } else {
-      out += c;
-    }
+  while (!utf8.empty()) {
+    const auto* stop = std::find_if_not(utf8.begin(), utf8.end(), is_plain);
+    const auto run = static_cast<std::size_t>(stop - utf8.begin());
+    out += utf8.substr(0, run);
+    utf8.remove_prefix(run);
+    if (utf8.empty()) break;
+    append_escape(out, utf8.front());
+    utf8.remove_prefix(1);
   }
   out += '"';
+}
+
+/// `json` token by token without the blanks between them. Empty if it is not JSON.
+std::string without_blanks(std::string_view json) {
+  std::string out;
+  JsonScanner scanner(json);
+  bool first = true;
+  for (;;) {
+    const JsonToken token = scanner.next();
+    if (token == JsonToken::mistake) return {};
+    if (token == JsonToken::end) return out;
+    const bool closes = token == JsonToken::end_object || token == JsonToken::end_array;
+    if (!first && !closes) out += ',';
+    out += scanner.raw();
+    if (token == JsonToken::key) out += ':';
+    first = token == JsonToken::key || token == JsonToken::begin_object ||
+            token == JsonToken::begin_array;
+  }
 }
 
 }  // namespace
@@ -61,9 +91,9 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 JsonWriter& JsonWriter::text(std::string_view value) {
   separate();
   if (is_utf8(value)) {
-    append_escaped(out_, value);
+    append_quoted(out_, value);
   } else {
-    append_escaped(out_, to_utf8(value));
+    append_quoted(out_, to_utf8(value));
   }
   return *this;
 }
@@ -90,11 +120,28 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
   return *this;
 }
 
+JsonWriter& JsonWriter::member(std::string_view name, std::string_view value) {
+  key(name);
+  if (is_utf8(value)) {
+    separate();
+    append_quoted(out_, value);
+    return *this;
+  }
+  return text(value).key(std::string(name) + "_base64").text(to_base64(value));
+}
+
 JsonWriter& JsonWriter::bytes(std::string_view name, const std::optional<std::string>& value) {
   if (!value) return key(name).null();
   if (is_utf8(*value)) return member(name, *value);
-  member(name, to_base64(*value));
-  return member(std::string(name) + "_encoding", "base64");
+  return member(name, to_base64(*value)).member(std::string(name) + "_encoding", "base64");
+}
+
+JsonWriter& JsonWriter::embed(std::string_view name, std::string_view json) {
+  if (json.empty()) return key(name).null();
+  const std::string compact = without_blanks(json);
+  key(name).raw(compact.empty() ? "null" : compact);
+  const bool is_exact = compact == json && json != "null";  // null alone reads as "nothing there"
+  return is_exact ? *this : member(std::string(name) + "_text", json);
 }
 
 }  // namespace dlo
