@@ -33,7 +33,7 @@ class TimingWheel {
   /// Arms `item`, or moves its deadline.
   void set(Item item, TimePoint due) {
     const auto node = first_item + std::size_t{item};
-    if (node >= nodes_.size()) nodes_.resize(node + 1);
+    if (node >= nodes_.size()) nodes_.resize(std::max(node + 1, nodes_.size() * 2));
     const auto index = static_cast<std::uint32_t>(node);
     if (nodes_[index].next != unlinked) unlink(index);
     nodes_[index].due = tick_of(due);

@@ -128,12 +128,12 @@ MessagePtr MemoryBroker::stamp(const Message& message, std::int64_t offset, Time
   return stamped;
 }
 
-Result<PublishAnswer> MemoryBroker::prepare(const Publication& publication, TimePoint now,
-                                            Arrivals& arrivals) {
+PublishAnswer MemoryBroker::prepare(const Publication& publication, TimePoint now,
+                                    Arrivals& arrivals) {
   const auto offset = next_offset_ + static_cast<std::int64_t>(arrivals.size());
   if (dedupe_.on() && !publication.dedupe_id.empty()) {
     if (const auto* first = dedupe_.find(publication.dedupe_id)) {
-      return PublishAnswer{true, Position{"", *first}};
+      return {true, Position{"", *first}};
     }
     dedupe_.remember(publication.dedupe_id, offset, now);
   }
@@ -143,7 +143,7 @@ Result<PublishAnswer> MemoryBroker::prepare(const Publication& publication, Time
   arrival.counters = publication.counters;
   arrival.bytes = content_size(*arrival.message);
   arrivals.push_back(std::move(arrival));
-  return PublishAnswer{false, Position{"", offset}};
+  return {false, Position{"", offset}};
 }
 
 Result<std::vector<PublishAnswer>> MemoryBroker::publish(std::span<const Publication> messages,
@@ -163,7 +163,7 @@ Result<std::vector<PublishAnswer>> MemoryBroker::publish(std::span<const Publica
   Arrivals arrivals;
   arrivals.reserve(messages.size());
   for (const auto& publication : messages) {
-    answers.push_back(*prepare(publication, now, arrivals));
+    answers.push_back(prepare(publication, now, arrivals));
     remembered += dedupe_.on() && !publication.dedupe_id.empty() && !answers.back().duplicate;
   }
   if (auto admitted = admit(arrivals, now); !admitted) {

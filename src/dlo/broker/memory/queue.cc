@@ -125,12 +125,13 @@ void Queue::claim(const ReceiveRequest& request, TimePoint now, std::vector<Deli
       continue;
     }
     bytes += std::max<std::uint64_t>(slot.bytes, 1);
-    out.push_back(deliver(number, until));
-    out.back().expired = expired;
+    auto& delivery = out.emplace_back();
+    lease(number, until, delivery);
+    delivery.expired = expired;
   }
 }
 
-Delivery Queue::deliver(SlotNumber number, TimePoint until) {
+void Queue::lease(SlotNumber number, TimePoint until, Delivery& delivery) {
   Slot& slot = slab_[number];
   if (slot.counters.fetch != UINT32_MAX) ++slot.counters.fetch;
   slot.lease = ++leases_;
@@ -138,7 +139,6 @@ Delivery Queue::deliver(SlotNumber number, TimePoint until) {
   move_to(slot, Place::leased);
   timing_.set(number, until);
 
-  Delivery delivery;
   delivery.lease = LeaseToken{{(std::uint64_t{epoch_} << 32) | number, slot.lease}};
   delivery.message = slot.message;
   delivery.counters = slot.counters;
@@ -153,7 +153,6 @@ Delivery Queue::deliver(SlotNumber number, TimePoint until) {
     delivery.last_error = slot.remarks->last_error;
     delivery.trail = slot.remarks->trail;
   }
-  return delivery;
 }
 
 Slot* Queue::find(const LeaseToken& token, SlotNumber& number) noexcept {
@@ -202,6 +201,10 @@ SettleAnswer Queue::settle(const Settlement& settlement, TimePoint now, Gone& go
   slot->lease = 0;
   timing_.clear(number);
   SettleAnswer answer;
+  if (std::holds_alternative<Completed>(settlement.ending)) {  // most of them, by far
+    end(number, Completed{}, now, gone);
+    return answer;
+  }
   if (const auto* abandoned = std::get_if<Abandoned>(&settlement.ending)) {
     end(number, *abandoned, now, gone);
     answer.abandon_count = slot->counters.abandon;

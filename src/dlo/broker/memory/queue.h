@@ -68,7 +68,7 @@ class Queue {
 
  private:
   [[nodiscard]] Slot* find(const LeaseToken& token, SlotNumber& number) noexcept;
-  [[nodiscard]] Delivery deliver(SlotNumber number, TimePoint until);
+  void lease(SlotNumber number, TimePoint until, Delivery& delivery);
 
   void move_to(Slot& slot, Place place) noexcept;
   static void wait_until(Slot& slot, TimePoint due) noexcept;

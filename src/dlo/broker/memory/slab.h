@@ -70,7 +70,8 @@ class Slab {
   }
   void give_back(SlotNumber number) noexcept {
     Slot& slot = (*this)[number];
-    slot = Slot{};
+    std::destroy_at(&slot);
+    std::construct_at(&slot);
     slot.next = free_;
     free_ = number;
   }
