@@ -7,10 +7,11 @@
 #include <fstream>
 #include <functional>
 #include <ostream>
-#include <poll.h>
 #include <sstream>
 #include <string>
 #include <unistd.h>
+
+#include "support/eventually.h"
 
 #include "dlo/engine/handler.h"
 
@@ -27,17 +28,6 @@ inline void PrintTo(const Outcome& outcome, std::ostream* out) {
 namespace dlo::testing {
 
 using namespace std::chrono_literals;
-
-/// Waits for a condition of the real world, never for a time.
-inline bool eventually(const std::function<bool()>& condition,
-                       std::chrono::seconds patience = 30s) {
-  const auto until = std::chrono::steady_clock::now() + patience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    ::poll(nullptr, 0, 2);
-  }
-  return true;
-}
 
 inline std::size_t open_descriptors() {
   std::size_t count = 0;
