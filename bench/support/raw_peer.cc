@@ -78,7 +78,7 @@ std::vector<RawRow> raw_rows(const std::vector<Change>& appends) {
 
 RawPeer::RawPeer(const std::string& directory) {
   const std::string path = directory + "/raw.db";
-  sqlite::make_current(path);
+  (void)sqlite::open_current(path);
   if (sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr) !=
       SQLITE_OK) {
     die(db_);

@@ -34,12 +34,13 @@ const char* writer_settings() noexcept {
   return settings;
 }
 
-void make_current(const std::string& path) {
-  Connection db(path, Access::create);
-  (void)schema_version(db);  // refuses what is not ours before anything is written
-  db.run("PRAGMA journal_mode = WAL");
-  db.run(settings);
-  migrate(db, office_migrations());
+std::unique_ptr<Connection> open_current(const std::string& path) {
+  auto db = std::make_unique<Connection>(path, Access::create);
+  (void)schema_version(*db);  // refuses what is not ours before anything is written
+  db->run("PRAGMA journal_mode = WAL");
+  db->run(settings);
+  migrate(*db, office_migrations());
+  return db;
 }
 
 Access reading_access(const std::string& path) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "dlo/core/result.h"
@@ -10,8 +11,8 @@ namespace dlo::sqlite {
 /// Makes the data directory and everything above it.
 [[nodiscard]] Result<void> make_directory(const std::string& directory);
 
-/// Creates the file or brings it up to date. Throws `Failed`.
-void make_current(const std::string& path);
+/// Opens the file for writing, created or brought up to date. Throws `Failed`.
+[[nodiscard]] std::unique_ptr<Connection> open_current(const std::string& path);
 
 /// The settings of a connection that writes, as SQL.
 [[nodiscard]] const char* writer_settings() noexcept;

@@ -4,7 +4,6 @@
 #include <random>
 
 #include "dlo/store/sqlite/codec.h"
-#include "dlo/store/sqlite/opening.h"
 
 namespace dlo::sqlite {
 namespace {
@@ -96,18 +95,19 @@ Version read_version(const Statement& row) {
   return version;
 }
 
-Session::Session(const std::string& path, std::function<bool(const std::string&)> searches_payload)
-    : db_(path, Access::read_write),
+Session::Session(std::unique_ptr<Connection> db,
+                 std::function<bool(const std::string&)> searches_payload)
+    : db_(std::move(db)),
       searches_payload_(std::move(searches_payload)),
-      books_(db_),
+      books_(*db_),
       lease_epoch_(draw()),
-      find_id_(db_.raw(), select_head("WHERE id = ?")),
-      find_number_(db_.raw(), select_head("WHERE number = ?")),
-      read_facts_(db_.raw(), "SELECT facts FROM details WHERE number = ?"),
-      read_body_(db_.raw(), "SELECT envelope, payload FROM bodies WHERE number = ?"),
-      read_versions_(db_.raw(), std::string("SELECT ") + version_columns +
-                                    " FROM versions WHERE number = ? ORDER BY n"),
-      insert_head_(db_.raw(),
+      find_id_(db_->raw(), select_head("WHERE id = ?")),
+      find_number_(db_->raw(), select_head("WHERE number = ?")),
+      read_facts_(db_->raw(), "SELECT facts FROM details WHERE number = ?"),
+      read_body_(db_->raw(), "SELECT envelope, payload FROM bodies WHERE number = ?"),
+      read_versions_(db_->raw(), std::string("SELECT ") + version_columns +
+                                     " FROM versions WHERE number = ? ORDER BY n"),
+      insert_head_(db_->raw(),
                    "INSERT INTO records(number, next_retry_at, due_at, lease, lease_until, "
                    "version, change, fetches, attempts, failures, abandons, retries, replays, "
                    "total, most, flags, tries, status, class, occurrence, source, category, grp, "
@@ -115,58 +115,56 @@ Session::Session(const std::string& path, std::function<bool(const std::string&)
                    "kind, instance, error_text, id) VALUES(?1, ?2, ?3, NULL, NULL, 1, ?4, ?5, ?6, "
                    "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
                    "?23, ?24, ?25, ?26, ?27, ?1, ?28, ?29, ?30, ?31) ON CONFLICT(id) DO NOTHING"),
-      insert_body_(db_.raw(), "INSERT OR REPLACE INTO bodies VALUES(?, ?, ?, ?, ?, ?, ?)"),
-      insert_facts_(db_.raw(), "INSERT INTO details VALUES(?, ?)"),
-      insert_attempt_(db_.raw(), "INSERT INTO attempts VALUES(?, ?, ?)"),
-      insert_version_(db_.raw(), std::string("INSERT INTO versions(number, ") + version_columns +
-                                     ") VALUES(?, ?, ?, ?, ?, ?, ?)"),
-      touch_(db_.raw(), update_head("")),
-      move_status_(db_.raw(), update_head(", status = ?18")),
-      move_class_(db_.raw(), update_head(", status = ?18, class = ?19")),
-      rewrite_(db_.raw(), update_head(rewritten)),
-      write_lease_(db_.raw(),
+      insert_body_(db_->raw(), "INSERT OR REPLACE INTO bodies VALUES(?, ?, ?, ?, ?, ?, ?)"),
+      insert_facts_(db_->raw(), "INSERT INTO details VALUES(?, ?)"),
+      insert_attempt_(db_->raw(), "INSERT INTO attempts VALUES(?, ?, ?)"),
+      insert_version_(db_->raw(), std::string("INSERT INTO versions(number, ") + version_columns +
+                                      ") VALUES(?, ?, ?, ?, ?, ?, ?)"),
+      touch_(db_->raw(), update_head("")),
+      move_status_(db_->raw(), update_head(", status = ?18")),
+      move_class_(db_->raw(), update_head(", status = ?18, class = ?19")),
+      rewrite_(db_->raw(), update_head(rewritten)),
+      write_lease_(db_->raw(),
                    "UPDATE records SET due_at = ?2, lease = ?3, lease_until = ?4 WHERE number = "
                    "?1"),
-      write_facts_(db_.raw(), "UPDATE details SET facts = ?2 WHERE number = ?1"),
-      delete_head_(db_.raw(), "DELETE FROM records WHERE number = ?"),
-      delete_body_(db_.raw(), "DELETE FROM bodies WHERE number = ?"),
-      delete_facts_(db_.raw(), "DELETE FROM details WHERE number = ?"),
-      delete_attempts_(db_.raw(), "DELETE FROM attempts WHERE number = ?"),
-      delete_attempt_(db_.raw(), "DELETE FROM attempts WHERE number = ? AND n = ?"),
-      delete_versions_(db_.raw(), "DELETE FROM versions WHERE number = ?"),
-      add_seat_(db_.raw(), "INSERT INTO seats VALUES(?, ?)"),
-      delete_seat_(db_.raw(), "DELETE FROM seats WHERE seat = ?"),
-      note_leaving_(db_.raw(),
+      write_facts_(db_->raw(), "UPDATE details SET facts = ?2 WHERE number = ?1"),
+      delete_head_(db_->raw(), "DELETE FROM records WHERE number = ?"),
+      delete_body_(db_->raw(), "DELETE FROM bodies WHERE number = ?"),
+      delete_facts_(db_->raw(), "DELETE FROM details WHERE number = ?"),
+      delete_attempts_(db_->raw(), "DELETE FROM attempts WHERE number = ?"),
+      delete_attempt_(db_->raw(), "DELETE FROM attempts WHERE number = ? AND n = ?"),
+      delete_versions_(db_->raw(), "DELETE FROM versions WHERE number = ?"),
+      add_seat_(db_->raw(), "INSERT INTO seats VALUES(?, ?)"),
+      delete_seat_(db_->raw(), "DELETE FROM seats WHERE seat = ?"),
+      note_leaving_(db_->raw(),
                     "INSERT INTO leaving_payloads(number, leaves, comes) SELECT ?1, CASE WHEN ?2 "
                     "THEN substr(payload, 1, ?4) END, ?3 FROM bodies WHERE number = ?1"),
-      forget_leaving_(db_.raw(), "DELETE FROM leaving_payloads WHERE n <= ?"),
-      read_document_(db_.raw(), "SELECT version FROM documents WHERE kind = ? AND key = ?"),
-      write_document_(db_.raw(),
+      forget_leaving_(db_->raw(), "DELETE FROM leaving_payloads WHERE n <= ?"),
+      read_document_(db_->raw(), "SELECT version FROM documents WHERE kind = ? AND key = ?"),
+      write_document_(db_->raw(),
                       "INSERT INTO documents VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
                       "version = excluded.version, body = excluded.body"),
-      delete_document_(db_.raw(), "DELETE FROM documents WHERE kind = ? AND key = ?"),
-      insert_audit_(db_.raw(), "INSERT INTO audit VALUES(?, ?, ?, ?, ?, ?, ?)"),
-      ended_(db_.raw(), select_head("INDEXED BY records_lease WHERE lease_until <= ? "
-                                    "ORDER BY lease_until LIMIT ?")),
-      due_(db_.raw(), select_head("INDEXED BY records_due WHERE due_at <= ? "
-                                  "ORDER BY due_at, number LIMIT ?")),
-      due_source_(db_.raw(),
+      delete_document_(db_->raw(), "DELETE FROM documents WHERE kind = ? AND key = ?"),
+      insert_audit_(db_->raw(), "INSERT INTO audit VALUES(?, ?, ?, ?, ?, ?, ?)"),
+      ended_(db_->raw(), select_head("INDEXED BY records_lease WHERE lease_until <= ? "
+                                     "ORDER BY lease_until LIMIT ?")),
+      due_(db_->raw(), select_head("INDEXED BY records_due WHERE due_at <= ? "
+                                   "ORDER BY due_at, number LIMIT ?")),
+      due_source_(db_->raw(),
                   select_head("INDEXED BY records_due_source WHERE due_at <= ?1 AND source = ?3 "
-                              "ORDER BY due_at, number LIMIT ?2")) {
-  db_.run(writer_settings());
-}
+                              "ORDER BY due_at, number LIMIT ?2")) {}
 
 void Session::begin() {
   wrote_ = false;
-  db_.run("BEGIN IMMEDIATE");
+  db_->run("BEGIN IMMEDIATE");
 }
 void Session::commit() {
   books_.write();
-  db_.run("COMMIT");
+  db_->run("COMMIT");
 }
 void Session::roll_back() noexcept {
   try {
-    if (db_.in_transaction()) db_.run("ROLLBACK");
+    if (db_->in_transaction()) db_->run("ROLLBACK");
     books_.reload();
   } catch (const Failed&) {
     // The file cannot be read any more; the next begin says so to whoever asks.
@@ -174,13 +172,13 @@ void Session::roll_back() noexcept {
 }
 void Session::set_savepoint() {
   saved_ = books_.save();
-  db_.run("SAVEPOINT list");
+  db_->run("SAVEPOINT list");
 }
 void Session::drop_savepoint() {
-  db_.run("RELEASE list");
+  db_->run("RELEASE list");
 }
 void Session::back_to_savepoint() {
-  db_.run("ROLLBACK TO list; RELEASE list");
+  db_->run("ROLLBACK TO list; RELEASE list");
   books_.restore(std::move(saved_));
 }
 
@@ -243,7 +241,7 @@ std::optional<std::int64_t> Session::insert(const PreparedAppend& append) {
                     record.died_at, payload_size(message), kind_of(message), instance_of(message),
                     head_text(record), record.id);
   insert_head_.run();
-  if (db_.changed_rows() == 0) {
+  if (db_->changed_rows() == 0) {
     books_.give_back(before);  // a repeat writes nothing at all, not even a sequence
     return std::nullopt;
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,7 +41,7 @@ struct Edit {
 class Session {
  public:
   /// `searches_payload` says whether a source's payloads go into the text index.
-  Session(const std::string& path, std::function<bool(const std::string&)> searches_payload);
+  Session(std::unique_ptr<Connection> db, std::function<bool(const std::string&)> searches_payload);
 
   void begin();
   void commit();
@@ -54,7 +55,7 @@ class Session {
   void mark_written() noexcept { wrote_ = true; }
 
   [[nodiscard]] Books& books() noexcept { return books_; }
-  [[nodiscard]] Connection& connection() noexcept { return db_; }
+  [[nodiscard]] Connection& connection() noexcept { return *db_; }
 
   [[nodiscard]] std::optional<Head> find(const RecordId& id);
   [[nodiscard]] std::optional<Head> find(std::int64_t number);
@@ -98,7 +99,7 @@ class Session {
   void note_leaving(std::int64_t number, std::uint32_t flags, const Message* comes,
                     std::uint32_t new_flags);
 
-  Connection db_;
+  std::unique_ptr<Connection> db_;
   std::function<bool(const std::string&)> searches_payload_;
   Books books_;
   Pages saved_;

@@ -161,12 +161,11 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
   auto lock = LockFile::take(directory + "/office.lock");
   if (!lock) return lock.error();
   return guarded("sqlite.open", [&]() -> Opened {
-    make_current(path);
     auto state = std::make_unique<State>(directory, Access::read_only, options);
     state->lock = std::move(*lock);
     std::sort(options.unsearched_payloads.begin(), options.unsearched_payloads.end());
     state->session.emplace(
-        path, [unsearched = options.unsearched_payloads](const std::string& source) {
+        open_current(path), [unsearched = options.unsearched_payloads](const std::string& source) {
           return !std::binary_search(unsearched.begin(), unsearched.end(), source);
         });
     state->writer.emplace(*state->session);

@@ -55,6 +55,11 @@ class Writer {
 
   /// Syncs so far, for tests and metrics.
   [[nodiscard]] std::uint64_t commits() const noexcept { return commits_; }
+  /// Tasks that wait for their turn now.
+  [[nodiscard]] std::size_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+  }
 
  private:
   using Group = std::vector<Task*>;
@@ -66,7 +71,7 @@ class Writer {
   bool run_one(Task& task, bool savepoint);
 
   Session& session_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable arrived_;
   Group waiting_;
   bool stopping_ = false;

@@ -1,0 +1,212 @@
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/store/sqlite_support.h"
+
+#include "dlo/store/sqlite/schema.h"
+
+namespace dlo::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SqliteOpening : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string file() const { return directory_.path() + "/office.db"; }
+  void fill(std::uint64_t count) {
+    const auto office = open_office(directory_.path());
+    for (std::uint64_t n = 1; n <= count; ++n) must_apply(*office, {append_of(letter(n))});
+  }
+  [[nodiscard]] Error refusal(SqliteOptions options = {}) const {
+    const auto opened = SqliteOffice::open(directory_.path(), std::move(options));
+    if (opened) throw std::runtime_error("it opened");
+    return opened.error();
+  }
+  TemporaryDirectory directory_;
+};
+
+// R19
+TEST_F(SqliteOpening, ASecondWriterIsRefusedWithThePidOfTheFirst) {
+  const auto first = open_office(directory_.path());
+  const Error error = refusal();
+  EXPECT_EQ(error.code, Code::refused);
+  EXPECT_THAT(error.detail, HasSubstr("pid " + std::to_string(::getpid()) + " "));
+}
+
+TEST_F(SqliteOpening, AnOfficeThatWasClosedCanBeOpenedAgain) {
+  fill(1);
+  EXPECT_EQ(all_pages(*open_office(directory_.path()), {}).size(), 1U);
+}
+
+TEST_F(SqliteOpening, TheLockOfAKilledWriterIsFree) {
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto office = SqliteOffice::open(directory_.path());
+    const char said = office ? '!' : '?';
+    if (::write(ready[1], &said, 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char said = 0;
+  ASSERT_EQ(::read(ready[0], &said, 1), 1);
+  EXPECT_EQ(said, '!');
+  EXPECT_THAT(refusal().detail, HasSubstr("pid " + std::to_string(child) + " "));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(SqliteOffice::open(directory_.path()).has_value());
+}
+
+TEST_F(SqliteOpening, AReaderBesideTheWriterSeesWhatItWrites) {
+  const auto writer = open_office(directory_.path());
+  const auto reader = open_office(directory_.path(), {.read_only = true});
+  EXPECT_EQ(all_pages(*reader, {}).size(), 0U);
+  must_apply(*writer, {append_of(letter(1))});
+  EXPECT_EQ(all_pages(*reader, {}).size(), 1U);
+}
+
+TEST_F(SqliteOpening, AReaderCanWriteNothing) {
+  fill(1);
+  const auto reader = open_office(directory_.path(), {.read_only = true});
+  const std::vector<Change> changes{append_of(letter(2))};
+  EXPECT_EQ(reader->apply(changes).error().code, Code::refused);
+  EXPECT_EQ(reader->claim(1, noon, Millis{1000}, "").error().code, Code::refused);
+  EXPECT_EQ(reader->renew({}, noon, Millis{1000}).error().code, Code::refused);
+}
+
+TEST_F(SqliteOpening, ReadingWhereThereIsNoOfficeSaysSoAndMakesNone) {
+  EXPECT_EQ(refusal({.read_only = true}).code, Code::not_found);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
+TEST_F(SqliteOpening, ADirectoryThatIsMissingIsMade) {
+  const auto office = open_office(directory_.path() + "/a/b");
+  must_apply(*office, {append_of(letter(1))});
+}
+
+TEST_F(SqliteOpening, ANewerSchemaIsRefusedAndLeftAsItIs) {
+  fill(3);
+  ask(file(), "INSERT INTO schema_versions VALUES(99, 'from the future')");
+  const std::string before = bytes_of(file());
+  for (const bool read_only : {false, true}) {
+    const Error error = refusal({.read_only = read_only});
+    EXPECT_EQ(error.code, Code::refused);
+    EXPECT_THAT(error.detail, HasSubstr("version 99"));
+  }
+  EXPECT_EQ(bytes_of(file()), before);
+}
+
+TEST_F(SqliteOpening, AnotherProgramsDatabaseIsRefusedAndLeftAsItIs) {
+  ask(file(), "CREATE TABLE music(title); INSERT INTO music VALUES('Bolero')");
+  const std::string before = bytes_of(file());
+  EXPECT_EQ(refusal().code, Code::refused);
+  EXPECT_EQ(bytes_of(file()), before);
+}
+
+TEST_F(SqliteOpening, AFileThatIsNoDatabaseIsCalledCorruptAndLeftAsItIs) {
+  write_bytes(file(), std::string(20'000, 'x'));
+  const Error error = refusal();
+  EXPECT_EQ(error.code, Code::corrupt);
+  EXPECT_THAT(error.detail, HasSubstr(file()));
+  EXPECT_THAT(error.detail, HasSubstr("nothing was overwritten"));
+  EXPECT_EQ(bytes_of(file()), std::string(20'000, 'x'));
+}
+
+TEST_F(SqliteOpening, AFlippedHeaderIsCalledCorruptAndLeftAsItIs) {
+  fill(3);
+  std::string bytes = bytes_of(file());
+  for (std::size_t i = 0; i < 16; ++i) bytes[i] = static_cast<char>(~bytes[i]);
+  write_bytes(file(), bytes);
+  EXPECT_EQ(refusal().code, Code::corrupt);
+  EXPECT_EQ(refusal({.read_only = true}).code, Code::corrupt);
+  EXPECT_EQ(bytes_of(file()), bytes);
+}
+
+TEST_F(SqliteOpening, DamageInsideIsAnErrorOfTheCallThatMeetsIt) {
+  fill(300);
+  std::string bytes = bytes_of(file());
+  for (std::size_t at = 4096; at < bytes.size(); ++at) bytes[at] = static_cast<char>(at * 31 % 251);
+  write_bytes(file(), bytes);
+  const auto opened = SqliteOffice::open(directory_.path());
+  if (!opened) {
+    EXPECT_EQ(opened.error().code, Code::corrupt);
+  } else {
+    EXPECT_EQ((*opened)->list({}).error().code, Code::corrupt);
+    const std::vector<Change> changes{append_of(letter(1000))};
+    EXPECT_EQ((*opened)->apply(changes).error().code, Code::corrupt);
+  }
+  EXPECT_EQ(bytes_of(file()), bytes);
+}
+
+/// Runs `body` as a user who owns nothing here.
+int as_nobody(const std::function<int()>& body) {
+  return in_child([&] {
+    if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) return 254;
+    return body();
+  });
+}
+
+TEST_F(SqliteOpening, WithoutWriteAccessItIsRefusedWithWhatToDo) {
+  fill(1);
+  ::chmod(file().c_str(), 0444);
+  ::chmod(directory_.path().c_str(), 0555);
+  EXPECT_EQ(as_nobody([&] {
+              const Error error = refusal();
+              const bool helps = error.detail.find("write access") != std::string::npos;
+              return error.code == Code::refused && helps ? 0 : 1;
+            }),
+            0);
+  ::chmod(directory_.path().c_str(), 0755);
+}
+
+TEST_F(SqliteOpening, WithoutWriteAccessItCanStillBeRead) {
+  fill(2);
+  ::chmod(file().c_str(), 0444);
+  ::chmod(directory_.path().c_str(), 0555);
+  EXPECT_EQ(as_nobody([&] {
+              const auto office = open_office(directory_.path(), {.read_only = true});
+              return static_cast<int>(all_pages(*office, {}).size());
+            }),
+            2);
+  ::chmod(directory_.path().c_str(), 0755);
+}
+
+// --- migrations -------------------------------------------------------------------------------
+
+TEST_F(SqliteOpening, StepsAreCarriedOutOnceAndInOrder) {
+  const std::array<sqlite::Migration, 2> steps{
+      {{1, "one", "CREATE TABLE a(x INTEGER)"}, {2, "two", "INSERT INTO a VALUES(1)"}}};
+  sqlite::Connection db(file(), sqlite::Access::create);
+  sqlite::migrate(db, std::span(steps).first(1));
+  EXPECT_EQ(sqlite::schema_version(db), 1);
+  sqlite::migrate(db, steps);
+  sqlite::migrate(db, steps);
+  EXPECT_EQ(sqlite::schema_version(db), 2);
+  EXPECT_EQ(db.number("SELECT count(*) FROM a"), 1);
+}
+
+TEST_F(SqliteOpening, AStepThatFailsLeavesTheStepBeforeIt) {
+  const std::array<sqlite::Migration, 2> steps{
+      {{1, "one", "CREATE TABLE a(x INTEGER)"},
+       {2, "two", "CREATE TABLE b(x INTEGER); INSERT INTO missing VALUES(1)"}}};
+  sqlite::Connection db(file(), sqlite::Access::create);
+  EXPECT_THROW(sqlite::migrate(db, steps), sqlite::Failed);
+  EXPECT_EQ(sqlite::schema_version(db), 1);
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name = 'b'"), 0);
+}
+
+TEST_F(SqliteOpening, AnOlderSchemaIsNotMigratedByAReader) {
+  fill(1);
+  ask(file(), "UPDATE schema_versions SET version = 0");
+  const Error error = refusal({.read_only = true});
+  EXPECT_EQ(error.code, Code::refused);
+  EXPECT_THAT(error.detail, HasSubstr("open it once for writing"));
+}
+
+}  // namespace
+}  // namespace dlo::testing

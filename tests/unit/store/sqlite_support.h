@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/must.h"
+#include "support/temporary_directory.h"
+
+#include "dlo/store/office.h"
+#include "dlo/store/sqlite/sqlite_office.h"
+
+namespace dlo::testing {
+
+/// The n-th letter: pending, of source "orders", died n ms after noon of "timed out (n)".
+[[nodiscard]] DeadLetter letter(std::uint64_t n);
+[[nodiscard]] Change append_of(DeadLetter record);
+/// `letter(n)` with another payload.
+[[nodiscard]] DeadLetter letter_with_payload(std::uint64_t n, std::string payload);
+
+[[nodiscard]] std::unique_ptr<SqliteOffice> open_office(const std::string& directory,
+                                                        SqliteOptions options = {});
+void must_apply(Office& office, const std::vector<Change>& changes);
+[[nodiscard]] std::vector<RecordId> all_pages(Office& office, Query query);
+/// Waits, for at most 30 s, until the payload index has followed.
+void wait_for_index(Office& office);
+
+/// The answer of one SQL question on a database file, rows joined by newlines, columns by commas.
+std::string ask(const std::string& file, const std::string& sql);
+[[nodiscard]] std::string bytes_of(const std::string& file);
+void write_bytes(const std::string& file, const std::string& bytes);
+
+/// Runs `body` in a process of its own; its answer is the exit code, 255 after an exception. The
+/// process must have no other thread.
+[[nodiscard]] int in_child(const std::function<int()>& body);
+
+}  // namespace dlo::testing
