@@ -127,6 +127,12 @@ TEST_F(SqliteWriter, AListThatFailsHalfwayLeavesNothingAndTakesNobodyAlong) {
   EXPECT_EQ(good.runs, 2);
 }
 
+// Nothing here can take the power away, so the setting itself is what is tested.
+TEST_F(SqliteWriter, EveryCommitIsSynced) {
+  EXPECT_EQ(session_.connection().number("PRAGMA synchronous"), 2);
+  EXPECT_EQ(ask(file_, "PRAGMA journal_mode"), "wal");
+}
+
 TEST_F(SqliteWriter, ARefusalAloneCostsNoSync) {
   ListTask bad({missing()});
   const std::string before = bytes_of(file_ + "-wal");

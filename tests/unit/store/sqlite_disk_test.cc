@@ -1,0 +1,88 @@
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "unit/store/sqlite_support.h"
+
+namespace dlo::testing {
+namespace {
+
+constexpr int no_mounts = 77;
+
+/// Runs `body` in a process of its own that sees a disk of `megabytes` at the path it is given.
+int on_small_disk(const char* megabytes, const std::function<int(const std::string&)>& body) {
+  const TemporaryDirectory where;
+  return in_child([&] {
+    const int wanted = CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER);
+    const std::string options = std::string("size=") + megabytes + "m";
+    if (::unshare(wanted) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("small", where.path().c_str(), "tmpfs", 0, options.c_str()) != 0) {
+      return no_mounts;
+    }
+    return body(where.path());
+  });
+}
+
+#define EXPECT_OR_RETURN(condition)                                              \
+  if (!(condition)) {                                                            \
+    std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+    return 1;                                                                    \
+  }
+
+int fills_up_and_goes_on(const std::string& disk) {
+  const std::string ballast = disk + "/ballast";
+  write_bytes(ballast, std::string(2U << 20U, 'b'));
+  auto office = open_office(disk + "/office");
+  const std::string payload(20'000, 'p');
+  std::uint64_t kept = 0;
+  std::optional<Error> error;
+  while (!error && kept < 10'000) {
+    const std::vector<Change> changes{append_of(letter_with_payload(kept + 1, payload))};
+    const auto applied = office->apply(changes);
+    if (applied) {
+      ++kept;
+    } else {
+      error = applied.error();
+    }
+  }
+  EXPECT_OR_RETURN(error && error->code == Code::full && is_retryable(error->code));
+  EXPECT_OR_RETURN(error->detail.find("make room") != std::string::npos);
+  EXPECT_OR_RETURN(kept > 10);
+  // What was answered can be read, counted and found while the disk is full.
+  EXPECT_OR_RETURN(all_pages(*office, {}).size() == kept);
+  EXPECT_OR_RETURN(must(office->aggregate({})).tallies.front().count == kept);
+
+  std::filesystem::remove(ballast);
+  const std::vector<Change> changes{append_of(letter_with_payload(kept + 1, payload))};
+  EXPECT_OR_RETURN(office->apply(changes).has_value());
+  office.reset();
+  office = open_office(disk + "/office");
+  EXPECT_OR_RETURN(all_pages(*office, {}).size() == kept + 1);
+  EXPECT_OR_RETURN(ask(disk + "/office/office.db", "PRAGMA integrity_check") == "ok");
+  return 0;
+}
+
+TEST(SqliteDisk, AFullDiskIsSaidLosesNothingAndPasses) {
+  const int answer = on_small_disk("8", fills_up_and_goes_on);
+  if (answer == no_mounts) GTEST_SKIP() << "this machine lets nobody mount a small disk";
+  EXPECT_EQ(answer, 0);
+}
+
+TEST(SqliteDisk, AnOfficeThatDoesNotFitIsRefusedAsFull) {
+  const int answer = on_small_disk("1", [](const std::string& disk) {
+    write_bytes(disk + "/ballast", std::string((1U << 20U) - 8192, 'b'));
+    const auto opened = SqliteOffice::open(disk);
+    EXPECT_OR_RETURN(!opened);
+    EXPECT_OR_RETURN(opened.error().code == Code::full);
+    return 0;
+  });
+  if (answer == no_mounts) GTEST_SKIP() << "this machine lets nobody mount a small disk";
+  EXPECT_EQ(answer, 0);
+}
+
+}  // namespace
+}  // namespace dlo::testing
