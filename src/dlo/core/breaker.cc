@@ -1,96 +1,111 @@
 #include "dlo/core/breaker.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
+
+#include "dlo/core/duration.h"
 
 namespace dlo {
 namespace {
 
-constexpr Millis longest_cool_down{365LL * 24 * 3600 * 1000};
-
-/// The cool-down with its jitter: 0 .. `cool_down_jitter` of it is added.
-Millis cool_down(const BreakerPolicy& policy, std::uint64_t random) noexcept {
-  const double share = std::clamp(policy.cool_down_jitter, 0.0, 10.0);
-  const double unit = static_cast<double>(random >> 11U) * 0x1.0p-53;
-  const double base =
-      static_cast<double>(std::clamp(policy.cool_down, Millis{0}, longest_cool_down).count());
-  return Millis{static_cast<Millis::rep>(std::floor(base * (1.0 + share * unit)))};
+void count(std::uint32_t& counter) noexcept {
+  if (counter < std::numeric_limits<std::uint32_t>::max()) ++counter;
 }
 
-Breaker closed_at(TimePoint now) noexcept {
-  Breaker breaker;
+Millis bounded(Millis duration) noexcept {
+  return std::clamp(duration, Millis{0}, longest_duration);
+}
+
+std::uint32_t wanted_probes(const BreakerPolicy& policy) noexcept {
+  return std::max(policy.probes, std::uint32_t{1});
+}
+
+/// `share` of what the jitter may add, 0 to 1.
+Millis cool_down(const BreakerPolicy& policy, double share) noexcept {
+  const double jitter = policy.cool_down_jitter > 0 ? std::min(policy.cool_down_jitter, 1.0) : 0.0;
+  const Millis base = bounded(policy.cool_down);
+  return base +
+         Millis{static_cast<Millis::rep>(static_cast<double>(base.count()) * jitter * share)};
+}
+
+/// A breaker in `state` with nothing counted yet; what was in flight belongs to the past.
+Breaker entered(const Breaker& from, BreakerState state) noexcept {
+  Breaker fresh;
+  fresh.state = state;
+  fresh.era = from.era + 1;
+  return fresh;
+}
+
+Breaker opened(const Breaker& from, const BreakerPolicy& policy, TimePoint now,
+               std::uint64_t random) noexcept {
+  Breaker breaker = entered(from, BreakerState::open);
+  constexpr double two_to_64 = 18446744073709551616.0;
+  breaker.probe_at = now + cool_down(policy, static_cast<double>(random) / two_to_64);
+  return breaker;
+}
+
+Breaker closed(const Breaker& from, TimePoint now) noexcept {
+  Breaker breaker = entered(from, BreakerState::closed);
   breaker.window_began = now;
   return breaker;
 }
 
-Breaker opened_at(const BreakerPolicy& policy, TimePoint now, std::uint64_t random) noexcept {
-  Breaker breaker;
-  breaker.state = BreakerState::open;
-  breaker.window_began = now;
-  breaker.probe_at = now + cool_down(policy, random);
-  return breaker;
-}
-
-std::uint32_t probe_budget(const BreakerPolicy& policy) noexcept {
-  return std::max<std::uint32_t>(policy.probes, 1);  // with none it could never close again
-}
-
-bool should_open(const Breaker& breaker, const BreakerPolicy& policy) noexcept {
+bool is_too_much(const Breaker& breaker, const BreakerPolicy& policy) noexcept {
   if (policy.consecutive > 0 && breaker.in_a_row >= policy.consecutive) return true;
-  if (breaker.calls < std::max<std::uint32_t>(policy.minimum_calls, 1)) return false;
-  return breaker.failures > 0 && static_cast<double>(breaker.failures) >=
-                                     policy.failure_share * static_cast<double>(breaker.calls);
+  if (breaker.calls < std::max(policy.minimum_calls, std::uint32_t{1})) return false;
+  return static_cast<double>(breaker.failures) >=
+         policy.failure_share * static_cast<double>(breaker.calls);
+}
+
+Admission refused(const Breaker& breaker, TimePoint ask_again) {
+  return {false, breaker, {}, ask_again};
+}
+
+Admission probing(Breaker breaker, TimePoint now) {
+  count(breaker.probes_out);
+  breaker.last_probe_at = now;
+  return {true, breaker, {breaker.era}, now};
 }
 
 }  // namespace
 
 Admission admit(const Breaker& breaker, const BreakerPolicy& policy, TimePoint now) {
-  Admission answer{false, breaker, breaker.probe_at};
-  if (breaker.forced) {
-    answer.ask_again = now + std::max(policy.cool_down, Millis{1});
-    return answer;
+  if (breaker.forced) return refused(breaker, now + std::max(bounded(policy.cool_down), Millis{1}));
+  switch (breaker.state) {
+    case BreakerState::closed:
+      return {true, breaker, {breaker.era}, now};
+    case BreakerState::open: {
+      // Further away than any cool-down reaches: the clock jumped back.
+      const bool clock_jumped = breaker.probe_at - now > cool_down(policy, 1.0);
+      if (now < breaker.probe_at && !clock_jumped) return refused(breaker, breaker.probe_at);
+      return probing(entered(breaker, BreakerState::half_open), now);
+    }
+    case BreakerState::half_open: {
+      if (std::uint64_t{breaker.probes_out} + breaker.probes_ok < wanted_probes(policy)) {
+        return probing(breaker, now);
+      }
+      const TimePoint given_up = breaker.last_probe_at + bounded(policy.probe_patience);
+      if (now < given_up && now >= breaker.last_probe_at) return refused(breaker, given_up);
+      return probing(entered(breaker, BreakerState::half_open), now);  // those are lost
+    }
   }
-  if (breaker.state == BreakerState::closed) {
-    answer.admitted = true;
-    return answer;
-  }
-  // Open, or half open with every probe out: at `probe_at` a new set of probes may go. In the
-  // second case that is the exit for probes whose result never arrives.
-  if (now >= breaker.probe_at) {
-    answer.next.state = BreakerState::half_open;
-    answer.next.probes_out = 0;
-    answer.next.probes_ok = 0;
-    answer.next.probe_at = now + std::max(policy.cool_down, Millis{1});
-  } else if (breaker.state == BreakerState::open) {
-    return answer;
-  }
-  if (answer.next.probes_out >= probe_budget(policy)) {
-    answer.ask_again = answer.next.probe_at;
-    return answer;
-  }
-  ++answer.next.probes_out;
-  answer.admitted = true;
-  return answer;
+  return refused(breaker, now);
 }
 
-Breaker after_call(Breaker breaker, const BreakerPolicy& policy, bool ok, TimePoint now,
-                   std::uint64_t random) {
-  // The result of a call that began before it opened says nothing about now.
-  if (breaker.forced || breaker.state == BreakerState::open) return breaker;
+Breaker after_call(Breaker breaker, const BreakerPolicy& policy, const BreakerTicket& ticket,
+                   bool ok, TimePoint now, std::uint64_t random) {
+  if (ticket.era != breaker.era || breaker.state == BreakerState::open) return breaker;
   if (breaker.state == BreakerState::half_open) {
-    if (!ok) return opened_at(policy, now, random);
-    ++breaker.probes_ok;
-    return breaker.probes_ok >= probe_budget(policy) ? closed_at(now) : breaker;
+    if (!ok) return opened(breaker, policy, now, random);
+    if (breaker.probes_out > 0) --breaker.probes_out;
+    count(breaker.probes_ok);
+    return breaker.probes_ok >= wanted_probes(policy) ? closed(breaker, now) : breaker;
   }
-  // A window that is over, or that a clock set back has left in the future, begins anew.
-  if (now - breaker.window_began >= policy.window || now < breaker.window_began) {
-    breaker.calls = 0;
-    breaker.failures = 0;
+  const bool window_over = now - breaker.window_began >= bounded(policy.window);
+  if (window_over || now < breaker.window_began) {
+    breaker.calls = breaker.failures = 0;
     breaker.window_began = now;
   }
-  const auto count = [](std::uint32_t& counter) {
-    if (counter < 0xFFFFFFFFU) ++counter;
-  };
   count(breaker.calls);
   if (ok) {
     breaker.in_a_row = 0;
@@ -98,17 +113,22 @@ Breaker after_call(Breaker breaker, const BreakerPolicy& policy, bool ok, TimePo
   }
   count(breaker.failures);
   count(breaker.in_a_row);
-  return should_open(breaker, policy) ? opened_at(policy, now, random) : breaker;
+  return is_too_much(breaker, policy) ? opened(breaker, policy, now, random) : breaker;
 }
 
-Breaker force_open(Breaker breaker) noexcept {
-  breaker.state = BreakerState::open;
-  breaker.forced = true;
+Breaker give_back(Breaker breaker, const BreakerTicket& ticket) noexcept {
+  if (ticket.era == breaker.era && breaker.probes_out > 0) --breaker.probes_out;
   return breaker;
 }
 
-Breaker force_closed(Breaker /*breaker*/, TimePoint now) noexcept {
-  return closed_at(now);
+Breaker force_open(Breaker breaker) noexcept {
+  Breaker forced = entered(breaker, BreakerState::open);
+  forced.forced = true;
+  return forced;
+}
+
+Breaker force_closed(Breaker breaker, TimePoint now) noexcept {
+  return closed(breaker, now);
 }
 
 std::string_view name_of(BreakerState state) noexcept {
@@ -120,7 +140,7 @@ std::string_view name_of(BreakerState state) noexcept {
     case BreakerState::half_open:
       return "half_open";
   }
-  return "closed";
+  return "unknown";
 }
 
 }  // namespace dlo

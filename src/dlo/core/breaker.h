@@ -16,7 +16,8 @@ struct BreakerPolicy {
   Millis window{30'000};
   Millis cool_down{10'000};
   double cool_down_jitter = 0.2;  // up to this share is added, so that nodes do not probe together
-  std::uint32_t probes = 1;       // calls let through while half open
+  std::uint32_t probes = 1;       // calls let through while half open; all must succeed
+  Millis probe_patience{60'000};  // a probe that has not answered by then is given up
   bool operator==(const BreakerPolicy&) const = default;
 };
 
@@ -30,20 +31,39 @@ struct Breaker {
   std::uint32_t probes_out = 0;
   std::uint32_t probes_ok = 0;
   TimePoint window_began{};
-  TimePoint probe_at{};  // when an open breaker lets a probe through
-  bool forced = false;   // opened by hand: only a hand closes it
+  TimePoint probe_at{};       // when an open breaker lets a probe through
+  TimePoint last_probe_at{};  // when the newest probe went out
+  std::uint64_t era = 0;      // raised by every change of state: results of older calls are ignored
+  bool forced = false;        // opened by hand: only a hand closes it
   bool operator==(const Breaker&) const = default;
+};
+
+/// Ties the result of a call to the question that admitted it.
+struct BreakerTicket {
+  std::uint64_t era = 0;
+  bool operator==(const BreakerTicket&) const = default;
 };
 
 struct Admission {
   bool admitted = false;
-  Breaker next;           // the breaker after the question
-  TimePoint ask_again{};  // if not admitted
+  Breaker next;  // the breaker after the question
+  BreakerTicket ticket;
+  TimePoint ask_again{};  // if not admitted; a hand may close it meanwhile
 };
 
+/// May a call be made now? Total. An open breaker that was not forced admits a probe at the latest
+/// one cool-down with full jitter after it opened, also when the clock jumps back; a half-open one
+/// at the latest when its patience with lost probes ends. Never more than `probes` are out.
 [[nodiscard]] Admission admit(const Breaker& breaker, const BreakerPolicy& policy, TimePoint now);
-[[nodiscard]] Breaker after_call(Breaker breaker, const BreakerPolicy& policy, bool ok,
-                                 TimePoint now, std::uint64_t random);
+
+/// The admitted call ended. A result from an earlier era changes nothing: it says how things were.
+[[nodiscard]] Breaker after_call(Breaker breaker, const BreakerPolicy& policy,
+                                 const BreakerTicket& ticket, bool ok, TimePoint now,
+                                 std::uint64_t random);
+
+/// The admitted call was never made (there was no message to run).
+[[nodiscard]] Breaker give_back(Breaker breaker, const BreakerTicket& ticket) noexcept;
+
 [[nodiscard]] Breaker force_open(Breaker breaker) noexcept;
 [[nodiscard]] Breaker force_closed(Breaker breaker, TimePoint now) noexcept;
 [[nodiscard]] std::string_view name_of(BreakerState state) noexcept;

@@ -8,28 +8,30 @@ constexpr Millis probe_patience{100};
 
 }  // namespace
 
-std::optional<TimePoint> BreakerGuard::ask(TimePoint now) {
+std::optional<TimePoint> BreakerGuard::ask(TimePoint now, BreakerTicket& ticket) {
   if (!policy_) return std::nullopt;
   const std::lock_guard lock(mutex_);
   const Admission admission = admit(breaker_, *policy_, now);
   breaker_ = admission.next;
+  ticket = admission.ticket;
   if (admission.admitted) return std::nullopt;
   return std::max(admission.ask_again, now + probe_patience);
 }
 
-std::optional<BreakerState> BreakerGuard::report(bool ok, TimePoint now, std::uint64_t random) {
+std::optional<BreakerState> BreakerGuard::report(const BreakerTicket& ticket, bool ok,
+                                                 TimePoint now, std::uint64_t random) {
   if (!policy_) return std::nullopt;
   const std::lock_guard lock(mutex_);
   const BreakerState before = breaker_.state;
-  breaker_ = after_call(breaker_, *policy_, ok, now, random);
+  breaker_ = after_call(breaker_, *policy_, ticket, ok, now, random);
   if (breaker_.state == before) return std::nullopt;
   return breaker_.state;
 }
 
-void BreakerGuard::take_back() {
+void BreakerGuard::take_back(const BreakerTicket& ticket) {
   if (!policy_) return;
   const std::lock_guard lock(mutex_);
-  if (breaker_.state == BreakerState::half_open && breaker_.probes_out > 0) --breaker_.probes_out;
+  breaker_ = give_back(breaker_, ticket);
 }
 
 BreakerGuard::Gate BreakerGuard::gate(TimePoint now) const {

@@ -16,12 +16,13 @@ class BreakerGuard {
 
   [[nodiscard]] bool exists() const noexcept { return policy_.has_value(); }
 
-  /// Empty: go ahead, and report the outcome. Otherwise when to ask again.
-  [[nodiscard]] std::optional<TimePoint> ask(TimePoint now);
+  /// Empty: go ahead, and report the outcome with `ticket`. Otherwise when to ask again.
+  [[nodiscard]] std::optional<TimePoint> ask(TimePoint now, BreakerTicket& ticket);
   /// `ok`: the other side answered sensibly, be it with a refusal. Answers the state if it moved.
-  std::optional<BreakerState> report(bool ok, TimePoint now, std::uint64_t random);
+  std::optional<BreakerState> report(const BreakerTicket& ticket, bool ok, TimePoint now,
+                                     std::uint64_t random);
   /// Admitted, but not run after all.
-  void take_back();
+  void take_back(const BreakerTicket& ticket);
 
   /// How many may be fetched for it now: empty for any number, 0 for none before `ask_again`.
   struct Gate {

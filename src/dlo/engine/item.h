@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dlo/broker/broker.h"
+#include "dlo/core/breaker.h"
 #include "dlo/engine/bell.h"
 
 namespace dlo {
@@ -23,6 +24,7 @@ struct Item {
   std::size_t bytes = 0;
   Counters running;               // with the start counted
   HandlerEntry* entry = nullptr;  // who runs it
+  BreakerTicket ticket;           // its breaker's leave to run
   bool started = false;           // the start mark is made
   bool suspect = false;           // runs alone (R7)
   bool marked_exclusive = false;  // the office knows that it runs alone

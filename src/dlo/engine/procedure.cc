@@ -75,7 +75,7 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
     return plan(
         item, {rules_->unregistered(delivery.counters, now, random), std::move(failure), {}}, now);
   }
-  if (const auto ask_again = item.entry->breaker.ask(now)) return Postpone{*ask_again};
+  if (const auto ask_again = item.entry->breaker.ask(now, item.ticket)) return Postpone{*ask_again};
   return RunIt{};
 }
 

@@ -70,7 +70,7 @@ bool Workshop::prepare_one(Item& item, bool exclusive, TimePoint now) {
   if (item.suspect && exclusive) {
     if (auto marked = parts_.suspects.mark(item, now + options_.suspect_window); !marked) {
       parts_.board.down(StatusBoard::lookup, marked.error());
-      item.entry->breaker.take_back();
+      item.entry->breaker.take_back(item.ticket);
       parts_.scheduler.defer(&item, now + look_again_in);
       return false;
     }
@@ -94,7 +94,7 @@ void Workshop::mark_starts(std::vector<Item*>& chunk, TimePoint now) {
   if (!alive) {
     parts_.board.down(StatusBoard::source, alive.error());
     for (Item* item : chunk) {
-      item->entry->breaker.take_back();
+      item->entry->breaker.take_back(item->ticket);
       parts_.scheduler.defer(item, now + look_again_in);
     }
     chunk.clear();
@@ -108,7 +108,7 @@ void Workshop::mark_starts(std::vector<Item*>& chunk, TimePoint now) {
       return false;
     }
     item->lost.store(true);
-    item->entry->breaker.take_back();
+    item->entry->breaker.take_back(item->ticket);
     release(*item);
     return true;
   });
@@ -216,7 +216,7 @@ void Workshop::conclude(Item& item, Outcome outcome, Slot::StopCause cause, Time
   if (outcome.kind == OutcomeKind::ok) {
     succeed(item, started, now);
   } else if (cause == Slot::StopCause::engine) {
-    item.entry->breaker.take_back();
+    item.entry->breaker.take_back(item.ticket);
     release(item);  // we told it to stop: that is no failure of its own (I8)
   } else {
     fail(item, std::move(outcome), started, now);
@@ -252,7 +252,7 @@ void Workshop::fail(Item& item, Outcome outcome, TimePoint started, TimePoint no
 }
 
 void Workshop::report(const Item& item, bool ok, TimePoint now) {
-  const auto moved = item.entry->breaker.report(ok, now, parts_.dice.roll());
+  const auto moved = item.entry->breaker.report(item.ticket, ok, now, parts_.dice.roll());
   if (moved && parts_.events != nullptr) parts_.events->breaker_moved(item.entry->name, *moved);
 }
 
