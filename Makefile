@@ -7,7 +7,7 @@ LISTEN ?= 127.0.0.1:8425
 FUZZ_SECONDS ?= 60
 TESTS ?= .
 
-ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) --no-tests=error
+ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) --no-tests=error $(CTEST_ARGS)
 # build,<preset>[,<targets>]
 build = { [ -f build/$(1)/build.ninja ] || cmake --preset $(1) >build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }; } \
         && rm -f build-$(1).log && cmake --build build/$(1) -j $(JOBS) $(if $(2),--target $(2))
