@@ -60,8 +60,8 @@ Processor::Machine::Machine(ProcessorParts parts, ProcessorOptions chosen)
       leases(source, pool, board, options.lease_for) {}
 
 void Processor::Machine::tick(TimePoint now) {
-  scheduler.tick(now);
   suspects.tick(now);
+  scheduler.tick(now);
   leases.tick(now);
 }
 

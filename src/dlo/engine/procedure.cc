@@ -155,9 +155,8 @@ std::optional<Plan> Procedure::validate(Item& item, TimePoint now, std::uint64_t
 }
 
 Plan Procedure::after_success(Item& item) const {
-  Plan plan;
-  suspects_.end(item, plan.changes);
-  return plan;
+  suspects_.end(item);
+  return {};
 }
 
 Plan Procedure::after_failure(Item& item, Outcome outcome, TimePoint started, TimePoint now,
@@ -179,7 +178,7 @@ Plan Procedure::after_report(Item& item, Failure failure, TimePoint now,
 Plan Procedure::plan(Item& item, Death death, TimePoint now) const {
   redact(death.failure);
   Plan plan;
-  suspects_.end(item, plan.changes);
+  suspects_.end(item);
   if (const auto* again = std::get_if<RetryAt>(&death.decision.verdict)) {
     plan_retry(plan, item, death, *again, now);
   } else if (const auto* drop = std::get_if<Drop>(&death.decision.verdict)) {

@@ -84,13 +84,8 @@ Scheduler::Turn Scheduler::wait_and_take(std::vector<Item*>& out, std::size_t li
     }
     if (closed_ && started_.empty() && suspects_.empty()) return {true, false};
     ++sleepers_;
-    if (draining_ || alone_ != nullptr) {
-      clock_.wait_until(lock, work_, alone_ != nullptr ? alone_until_ : drain_until_);
-    } else {
-      work_.wait(lock);
-    }
+    work_.wait(lock);  // `tick` wakes us when a window is over
     --sleepers_;
-    if (alone_ != nullptr && clock_.now() >= alone_until_) alone_ = nullptr;
   }
 }
 

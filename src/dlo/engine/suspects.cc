@@ -34,47 +34,54 @@ Result<void> Suspects::mark(Item& item, TimePoint until) {
   return {};
 }
 
-void Suspects::end(Item& item, std::vector<Change>& out) {
-  if (!item.marked_exclusive) return;
+void Suspects::remove(std::vector<Note> notes) {
+  if (notes.empty()) return;
+  std::vector<Change> changes;
+  for (const Note& note : notes) {
+    changes.emplace_back(PutDocument{kind, note.key, std::nullopt, std::nullopt});
+  }
+  if (office_.apply(changes)) return;
+  // Tried again with the next tick. If the process dies before that, an innocent message is kept
+  // for people to look at.
   const std::lock_guard lock(mutex_);
-  const auto note = std::find_if(notes_.begin(), notes_.end(),
-                                 [&item](const Note& one) { return one.item == &item; });
-  if (note == notes_.end()) return;
-  out.emplace_back(PutDocument{kind, note->key, std::nullopt, std::nullopt});
-  notes_.erase(note);
+  for (Note& note : notes) notes_.push_back({nullptr, std::move(note.key), TimePoint::min()});
 }
 
-void Suspects::remove(const std::vector<std::string>& keys) {
-  if (keys.empty()) return;
-  std::vector<Change> changes;
-  for (const std::string& key : keys) {
-    changes.emplace_back(PutDocument{kind, key, std::nullopt, std::nullopt});
+void Suspects::end(Item& item) {
+  if (!item.marked_exclusive) return;
+  item.marked_exclusive = false;
+  std::vector<Note> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(notes_, [&](Note& note) {
+      if (note.item != &item) return false;
+      ended.push_back(std::move(note));
+      return true;
+    });
   }
-  // If this fails the note stays: at worst an innocent message is kept for people to look at.
-  static_cast<void>(office_.apply(changes));
+  remove(std::move(ended));
 }
 
 void Suspects::tick(TimePoint now) {
-  std::vector<std::string> over;
+  std::vector<Note> over;
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(notes_, [&](Note& note) {
       if (note.until > now) return false;
-      over.push_back(std::move(note.key));
+      over.push_back(std::move(note));
       return true;
     });
   }
-  remove(over);
+  remove(std::move(over));
 }
 
 void Suspects::forget_all() {
-  std::vector<std::string> keys;
+  std::vector<Note> all;
   {
     const std::lock_guard lock(mutex_);
-    for (Note& note : notes_) keys.push_back(std::move(note.key));
-    notes_.clear();
+    all.swap(notes_);
   }
-  remove(keys);
+  remove(std::move(all));
 }
 
 }  // namespace dlo

@@ -26,9 +26,10 @@ class Suspects {
   Result<Trust> trust(const Delivery& delivery);
   /// Durable when it returns.
   Result<void> mark(Item& item, TimePoint until);
-  /// The run ended: `out` gets what removes the note, if there is one.
-  void end(Item& item, std::vector<Change>& out);
-  /// Removes notes whose time alone is over.
+  /// The run ended: its note, if it has one, is gone before anything else may start. Otherwise a
+  /// neighbour that kills the process next would be blamed on this one.
+  void end(Item& item);
+  /// Removes notes whose time alone is over. To be called before the others are let in.
   void tick(TimePoint now);
   /// A stop that leaves messages running is no crash of theirs.
   void forget_all();
@@ -39,7 +40,7 @@ class Suspects {
     std::string key;
     TimePoint until{};
   };
-  void remove(const std::vector<std::string>& keys);
+  void remove(std::vector<Note> notes);
 
   Office& office_;
   const std::string boot_;

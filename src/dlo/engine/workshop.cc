@@ -40,7 +40,7 @@ void Workshop::release(Item& item) {
   Plan plan;
   plan.kind = Plan::Kind::release;
   plan.ending = ReleasedUnrun{};
-  parts_.suspects.end(item, plan.changes);
+  parts_.suspects.end(item);
   carry_out(item, std::move(plan));
 }
 
