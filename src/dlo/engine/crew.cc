@@ -35,6 +35,7 @@ void Crew::hire() {
 
 void Crew::start() {
   const std::lock_guard lock(mutex_);
+  hiring_ = true;
   while (members_.size() < options_.max_concurrency) hire();
 }
 
@@ -85,6 +86,7 @@ void Crew::tick(TimePoint now) {
     }
     return dismiss_if_stuck(member, seen, now);
   });
+  if (!hiring_) return;
   while (members_.size() < options_.max_concurrency && lost() <= options_.max_lost_threads) hire();
   if (members_.empty()) {
     board_.down(StatusBoard::threads,
@@ -133,6 +135,9 @@ void Crew::join() {
   std::vector<Member> members;
   {
     const std::lock_guard lock(mutex_);
+    // Whoever was hired from here on would find the work closed, go home, and be counted as one of
+    // the crew when it starts again.
+    hiring_ = false;
     members.swap(members_);
   }
   for (Member& member : members) member.thread.join();

@@ -65,6 +65,7 @@ class Crew {
   std::shared_ptr<std::atomic<std::size_t>> lost_;
   mutable std::mutex mutex_;
   std::vector<Member> members_;
+  bool hiring_ = false;
 };
 
 }  // namespace dlo
