@@ -17,13 +17,12 @@ namespace dlo {
 class Crew {
  public:
   Crew(Workshop& workshop, Scheduler& scheduler, Settler& settler, StatusBoard& board,
-       EngineEvents* events, const Clock& clock, const ProcessorOptions& options)
+       EngineEvents* events, const ProcessorOptions& options)
       : workshop_(workshop),
         scheduler_(scheduler),
         settler_(settler),
         board_(board),
         events_(events),
-        clock_(clock),
         options_(options),
         lost_(std::make_shared<std::atomic<std::size_t>>(0)) {}
   ~Crew();
@@ -60,7 +59,6 @@ class Crew {
   Settler& settler_;
   StatusBoard& board_;
   EngineEvents* events_;
-  const Clock& clock_;
   const ProcessorOptions& options_;
   std::shared_ptr<std::atomic<std::size_t>> lost_;
   mutable std::mutex mutex_;

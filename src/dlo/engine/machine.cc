@@ -56,7 +56,7 @@ Processor::Machine::Machine(ProcessorParts parts, ProcessorOptions chosen)
       workshop({source, procedure, scheduler, recorder, settler, suspects, board, counts, events,
                 clock, dice},
                options),
-      crew(workshop, scheduler, settler, board, events, clock, options),
+      crew(workshop, scheduler, settler, board, events, options),
       leases(source, pool, board, options.lease_for) {}
 
 void Processor::Machine::tick(TimePoint now) {
