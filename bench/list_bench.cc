@@ -1,0 +1,178 @@
+// Claim: the first page of a list led by an indexed field, and any page deep in it, come in less
+// than 10 ms however many records there are; counters cost the same at any size; opening takes less
+// than a second.
+//
+//   list_bench [--records 200000] [--directory /tmp] [--keep DIR]
+// --keep DIR builds the office there once and uses it again: 5 million records take 10 GB.
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <optional>
+
+#include "support/measure.h"
+#include "support/sample.h"
+
+#include "dlo/store/sqlite/sqlite_office.h"
+
+namespace dlo::bench {
+namespace {
+
+[[noreturn]] void fail(const Error& error) {
+  std::fprintf(stderr, "%s: %s\n", error.where.c_str(), error.detail.c_str());
+  std::abort();
+}
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result) fail(result.error());
+  return std::move(*result);
+}
+
+std::unique_ptr<SqliteOffice> open(const std::string& directory) {
+  return must(SqliteOffice::open(directory));
+}
+
+void fill(Office& office, std::uint64_t records) {
+  constexpr std::uint64_t list = 1000;
+  const double took = seconds([&] {
+    for (std::uint64_t n = 0; n < records; n += list) {
+      must(office.apply(samples(n, std::min(list, records - n))));
+      if (n % 500'000 == 0) std::fprintf(stderr, "\r%llu", static_cast<unsigned long long>(n));
+    }
+  });
+  std::printf("filled with %llu records, %.0f/s\n", static_cast<unsigned long long>(records),
+              static_cast<double>(records) / took);
+}
+
+/// Anonymous memory, as the kernel counts it.
+std::string anonymous_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("RssAnon:", 0) == 0) return line.substr(8);
+  }
+  return "unknown";
+}
+
+struct Timing {
+  double first = 0;
+  double deep = 0;
+  std::size_t rows = 0;
+  bool partial = false;
+};
+
+/// Medians of the first page and of the page behind `pages` pages of 1000.
+Timing time_list(Office& office, Query query, int pages) {
+  Timing timing;
+  const auto repeat = [&](const Query& asked) {
+    std::vector<double> times;
+    for (int i = 0; i < 15; ++i) {
+      Page page;
+      times.push_back(seconds([&] { page = must(office.list(asked)); }));
+      timing.rows = page.rows.size();
+      timing.partial = timing.partial || page.partial;
+    }
+    return median(times) * 1000;
+  };
+  timing.first = repeat(query);
+  Query walking = query;
+  walking.limit = 1000;
+  for (int i = 0; i < pages; ++i) {
+    const Page page = must(office.list(walking));
+    if (!page.next) break;
+    walking.after = page.next;
+  }
+  walking.limit = query.limit;
+  const std::size_t rows = timing.rows;
+  timing.deep = repeat(walking);
+  timing.rows = rows;
+  return timing;
+}
+
+struct Asked {
+  std::string what;
+  Query query;
+  bool led = true;  // by an indexed field
+};
+
+std::vector<Asked> questions(std::uint64_t records) {
+  const DeadLetter& middle = *sample(records / 2).record;
+  std::vector<Asked> all;
+  const auto ask = [&](const std::string& what, const std::function<void(Query&)>& set,
+                       bool led = true) {
+    Query query;
+    set(query);
+    all.push_back({what, query, led});
+  };
+  ask("newest", [](Query&) {});
+  ask("status", [](Query& q) { q.statuses = {Status::exhausted}; });
+  ask("source", [&](Query& q) { q.source = middle.message->source; });
+  ask("category", [&](Query& q) { q.category = middle.category; });
+  ask("group", [&](Query& q) { q.group = middle.fingerprint.hash; });
+  ask("event type", [&](Query& q) { q.event_type = middle.message->event_type; });
+  ask("key", [&](Query& q) { q.key = middle.message->key; });
+  ask("message id", [&](Query& q) { q.message_id = middle.message->id; });
+  ask("time", [&](Query& q) { q.until = middle.died_at; });
+  ask("common error word", [](Query& q) { q.error_words = "timeout"; });
+  ask("two common error words", [](Query& q) { q.error_words = "timeout gateway"; });
+  ask("rare error word", [&](Query& q) { q.error_words = std::to_string(records / 2); });
+  ask("source, status", [&](Query& q) {
+    q.source = middle.message->source;
+    q.statuses = {Status::exhausted};
+  });
+  ask("source, category", [&](Query& q) {
+    q.source = middle.message->source;
+    q.category = middle.category;
+  });
+  ask("group, source", [&](Query& q) {
+    q.source = middle.message->source;
+    q.group = middle.fingerprint.hash;
+  });
+  ask("source, common error word", [&](Query& q) {
+    q.source = middle.message->source;
+    q.error_words = "timeout";
+  });
+  ask("source, type, category, time", [&](Query& q) {
+    q.source = middle.message->source;
+    q.event_type = middle.message->event_type;
+    q.category = middle.category;
+    q.until = middle.died_at;
+  });
+  ask("payload word", [&](Query& q) { q.payload_words = std::to_string(records / 2); });
+  ask("no index: attempts", [](Query& q) { q.attempts_over = 99; }, false);
+  return all;
+}
+
+void measure(const std::string& directory, std::uint64_t records) {
+  std::unique_ptr<SqliteOffice> office;
+  const double opening = seconds([&] { office = open(directory); });
+  std::printf("open: %.1f ms (goal < 1000), RssAnon %s\n", opening * 1000,
+              anonymous_memory().c_str());
+  std::printf("%-32s %10s %10s %6s\n", "page of 50, ms", "first", "deep", "rows");
+  for (const Asked& asked : questions(records)) {
+    const Timing timing = time_list(*office, asked.query, 30);
+    std::printf("%-32s %10.2f %10.2f %6zu%s %s\n", asked.what.c_str(), timing.first, timing.deep,
+                timing.rows, timing.partial ? " partial" : "",
+                asked.led ? "goal < 10" : "time box 250");
+  }
+  std::vector<double> times;
+  for (int i = 0; i < 21; ++i) {
+    times.push_back(seconds([&] { must(office->aggregate({.groups = 20})); }));
+  }
+  std::printf("tallies and 20 groups: %.2f ms; RssAnon %s\n", median(times) * 1000,
+              anonymous_memory().c_str());
+}
+
+}  // namespace
+}  // namespace dlo::bench
+
+int main(int argc, char** argv) {
+  using namespace dlo::bench;
+  const std::uint64_t records = std::stoull(option(argc, argv, "records", "200000"));
+  const std::string kept = option(argc, argv, "keep", "");
+  std::optional<Scratch> scratch;
+  if (kept.empty()) scratch.emplace(option(argc, argv, "directory", "/tmp"));
+  const std::string directory = kept.empty() ? scratch->path() : kept;
+  if (!std::filesystem::exists(directory + "/office.db")) fill(*open(directory), records);
+  measure(directory, records);
+}
