@@ -18,12 +18,18 @@ inline constexpr std::string_view http_status = "HttpStatus";             // an 
 inline constexpr std::string_view http_transport = "HttpTransport";       // no complete answer
 inline constexpr std::string_view timeout = "HandlerTimeout";
 inline constexpr std::string_view stopped = "HandlerStopped";
+inline constexpr std::string_view worker_lost = "WorkerLost";  // a pull worker fell silent
+inline constexpr std::string_view json = "JsonException";      // the payload cannot be decoded
+inline constexpr std::string_view schema = "SchemaViolation";
+inline constexpr std::string_view missing_header = "MissingHeader";
+inline constexpr std::string_view missing_event_type = "MissingEventTypeHeader";
 }  // namespace failure_type
 
 namespace failure_code {
 inline constexpr std::string_view timed_out = "timed_out";
 inline constexpr std::string_view stopped = "stopped";  // by the engine, before the time was up
 inline constexpr std::string_view not_started = "not_started";
+inline constexpr std::string_view lease_expired = "lease_expired";
 inline constexpr std::string_view exit_unknown = "exit:unknown";
 inline constexpr std::string_view dns = "dns";
 inline constexpr std::string_view connection_refused = "connection_refused";

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 #include <charconv>
 #include <curl/curl.h>
 #include <utility>
 
 #include "dlo/core/spelling.h"
 #include "dlo/engine/handlers/failures.h"
+#include "dlo/json/value.h"
 
 namespace dlo {
 
@@ -36,22 +35,19 @@ std::string short_text(std::string_view text) {
   return clean_text(text.substr(0, text_limit)) + " [cut]";
 }
 
-std::string text_member(const boost::json::object& object, std::string_view name) {
-  const auto* value = object.if_contains(name);
+std::string text_member(const JsonValue& object, std::string_view name) {
+  const JsonValue* value = object.find(name);
   if (value == nullptr) return {};
-  if (const auto* text = value->if_string()) return short_text({text->data(), text->size()});
-  if (const auto* number = value->if_int64()) return std::to_string(*number);
-  return {};
+  if (value->kind == JsonKind::number) return short_text(value->raw);
+  return short_text(value->text());
 }
 
 std::optional<Problem> parse_problem(const HttpAnswer& answer) {
   if (media_type(answer.content_type) != "application/problem+json") return std::nullopt;
-  boost::system::error_code error;
-  const auto value = boost::json::parse(answer.body, error);
-  const auto* object = error ? nullptr : value.if_object();
-  if (object == nullptr) return std::nullopt;
-  return Problem{text_member(*object, "type"), text_member(*object, "title"),
-                 text_member(*object, "detail"), text_member(*object, "code")};
+  const auto value = parse_json(answer.body);
+  if (!value || value->kind != JsonKind::object) return std::nullopt;
+  return Problem{text_member(*value, "type"), text_member(*value, "title"),
+                 text_member(*value, "detail"), text_member(*value, "code")};
 }
 
 bool is_text(std::string_view media) {
