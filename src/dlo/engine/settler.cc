@@ -6,8 +6,6 @@
 namespace dlo {
 namespace {
 
-constexpr std::size_t largest_batch = 4096;
-
 std::atomic<std::uint64_t>& count_of(ProcessorCounts& counts, Plan::Kind kind) {
   switch (kind) {
     case Plan::Kind::complete:
