@@ -125,8 +125,9 @@ Result<Override> override_of(const Headers& headers) {
   if (const Header* policy = find_header(headers, policy_header)) {
     auto parsed = parse_policy(policy->value);
     if (!parsed) {
-      return Error{Code::invalid_argument, "core.override_of",
-                   "header dlo-policy is " + in_quotes(policy->value) + ": " + parsed.error().detail};
+      return Error{
+          Code::invalid_argument, "core.override_of",
+          "header dlo-policy is " + in_quotes(policy->value) + ": " + parsed.error().detail};
     }
     settings.policy = std::move(*parsed);
   }

@@ -1,5 +1,6 @@
 #include "dlo/core/forms.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
