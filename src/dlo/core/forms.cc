@@ -308,7 +308,7 @@ std::string_view workflow_status(const DeadLetter& record) noexcept {
 
 std::string to_uuid(const Id128& id) {
   std::string text = to_string(id);
-  for (const std::size_t place : {20U, 16U, 12U, 8U}) text.insert(place, "-");
+  for (const std::size_t place : {20U, 16U, 12U, 8U}) text.insert(place, 1, '-');
   return text;
 }
 
