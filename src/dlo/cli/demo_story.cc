@@ -77,7 +77,7 @@ std::vector<MessagePtr> demo_messages(std::uint64_t count, std::uint64_t seed) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const Fate fate = i < fates.size() ? fates[i] : draw(random);
     char id[32];
-    std::snprintf(id, sizeof id, "order-%04llu", static_cast<unsigned long long>(i + 1));
+    std::snprintf(id, sizeof id, "order-%04llu", static_cast<unsigned long long>(i) + 1);
     Message message;
     message.id = id;
     message.event_type = name_of(fate);

@@ -85,7 +85,7 @@ Profile service_bus() {
                  "Message exceeded maximum delivery count of {limit}"};
   p.post_check = {CounterName::fetch, Comparison::at_least, 3, "MaxDeliveryCountExceeded",
                   "Message exceeded {limit} delivery attempts. Last error: {error}"};
-  const auto text = [](std::string words) {
+  const auto text = [](const std::string& words) {
     return rule(words, MatchKind::substring, {words}, "non_retryable");
   };
   p.rules = {text("timeout"),         text("exceeded maximum duration"),
