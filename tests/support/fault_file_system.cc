@@ -19,7 +19,7 @@ class FaultFile final : public File {
 
   Result<void> write_at(std::uint64_t offset, std::string_view bytes) override {
     const std::lock_guard lock(owner_.mutex_);
-    const auto code = owner_.fault ? owner_.fault(Op::write, name_) : std::nullopt;
+    const auto code = owner_.fault_ ? owner_.fault_(Op::write, name_) : std::nullopt;
     if (code) bytes = bytes.substr(0, owner_.random_() % (bytes.size() + 1));
     if (node_->now.size() < offset + bytes.size()) node_->now.resize(offset + bytes.size());
     std::copy(bytes.begin(), bytes.end(), node_->now.begin() + static_cast<std::ptrdiff_t>(offset));
@@ -37,7 +37,7 @@ class FaultFile final : public File {
 
   Result<void> sync() override {
     const std::lock_guard lock(owner_.mutex_);
-    if (const auto code = owner_.fault ? owner_.fault(Op::sync, name_) : std::nullopt) {
+    if (const auto code = owner_.fault_ ? owner_.fault_(Op::sync, name_) : std::nullopt) {
       return failed(*code, name_);
     }
     ++owner_.syncs_;
@@ -64,7 +64,7 @@ class FaultFile final : public File {
 
 Result<std::unique_ptr<File>> FaultFileSystem::open(const std::string& name, OpenMode mode) {
   const std::lock_guard lock(mutex_);
-  if (const auto code = fault ? fault(Op::open, name) : std::nullopt) return failed(*code, name);
+  if (const auto code = fault_ ? fault_(Op::open, name) : std::nullopt) return failed(*code, name);
   auto found = nodes_.find(name);
   if (found == nodes_.end()) {
     if (mode != OpenMode::create) return failed(Code::not_found, name);
@@ -84,7 +84,8 @@ Result<std::vector<std::string>> FaultFileSystem::list() {
 
 Result<void> FaultFileSystem::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock(mutex_);
-  if (const auto code = fault ? fault(Op::rename, from) : std::nullopt) return failed(*code, from);
+  if (const auto code = fault_ ? fault_(Op::rename, from) : std::nullopt)
+    return failed(*code, from);
   auto node = nodes_.extract(from);
   if (node.empty()) return failed(Code::not_found, from);
   nodes_[to] = std::move(node.mapped());

@@ -18,8 +18,12 @@ namespace dlo::testing {
 class FaultFileSystem final : public FileSystem {
  public:
   enum class Op : std::uint8_t { write, sync, open, rename };
+  using Fault = std::function<std::optional<Code>(Op, const std::string& name)>;
   /// Asked before each operation; a code makes it fail. A failing write writes a random part.
-  std::function<std::optional<Code>(Op, const std::string& name)> fault;
+  void set_fault(Fault fault) {
+    const std::lock_guard lock(mutex_);
+    fault_ = std::move(fault);
+  }
 
   Result<std::unique_ptr<File>> open(const std::string& name, OpenMode mode) override;
   Result<std::vector<std::string>> list() override;
@@ -34,7 +38,10 @@ class FaultFileSystem final : public FileSystem {
 
   /// The bytes of a file as they are, to look at and to damage.
   std::string& bytes(const std::string& name);
-  [[nodiscard]] std::uint64_t syncs() const noexcept { return syncs_; }
+  [[nodiscard]] std::uint64_t syncs() {
+    const std::lock_guard lock(mutex_);
+    return syncs_;
+  }
 
   struct Node {
     std::string now;     // what the kernel has
@@ -44,6 +51,7 @@ class FaultFileSystem final : public FileSystem {
  private:
   friend class FaultFile;
   std::mutex mutex_;
+  Fault fault_;
   std::map<std::string, std::shared_ptr<Node>> nodes_;
   std::mt19937_64 random_{7};
   std::uint64_t syncs_ = 0;

@@ -174,13 +174,13 @@ TEST_F(JournalTest, WhoeverWaitsSharesOneSync) {
 TEST_F(JournalTest, AfterAFailedSyncNothingIsAcknowledged) {
   open();
   append_durable("kept");
-  disk_->fault = [](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+  disk_->set_fault([](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
     if (op == FaultFileSystem::Op::sync) return Code::unavailable;
     return std::nullopt;
-  };
+  });
   const auto lost = append("unknown");
   EXPECT_FALSE(journal_->durable(lost));
-  disk_->fault = nullptr;  // the disk recovers, but what it holds is not known any more
+  disk_->set_fault(nullptr);  // the disk recovers, but what it holds is not known any more
   EXPECT_FALSE(journal_->durable(lost));
   const NewRecord record{1, {}, "more"};
   const auto again = journal_->append({&record, 1}, {});
@@ -196,16 +196,16 @@ TEST_F(JournalTest, AFullDiskRefusesTheAppendAndChangesNothing) {
   options.prepare_ahead = false;
   open(options);
   append_durable("kept");
-  disk_->fault = [](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+  disk_->set_fault([](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
     if (op == FaultFileSystem::Op::open) return Code::full;
     return std::nullopt;
-  };
+  });
   const std::string large(8000, 'x');
   const NewRecord record{1, {}, large};
   const auto refused = journal_->append({&record, 1}, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::full);
-  disk_->fault = nullptr;
+  disk_->set_fault(nullptr);
   append_durable("room again");
   open(options);
   EXPECT_EQ(bodies(), (std::vector<std::string>{"kept", "room again"}));
