@@ -87,7 +87,18 @@ Result<void> check(const Change& change) {
 
 Result<void> check(const Query& query) {
   if (auto fine = check_words("error_words", query.error_words); !fine) return fine;
-  return check_words("payload_words", query.payload_words);
+  if (auto fine = check_words("payload_words", query.payload_words); !fine) return fine;
+  const bool searches = !query.error_words.empty() || !query.payload_words.empty();
+  if (query.after && query.after->walk == Walk::by_arrival && !searches) {
+    return foreign_cursor(*query.after);
+  }
+  return {};
+}
+
+Error foreign_cursor(const Cursor& cursor) {
+  return {Code::invalid_argument, "office.list",
+          "the cursor " + to_string(cursor) +
+              " did not come from this listing; start again without a cursor"};
 }
 
 Error at_place(Error error, std::size_t index, std::size_t size, const Change& change) {

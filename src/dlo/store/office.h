@@ -42,9 +42,12 @@ class Office {
   /// The whole record with attempts and versions; not_found if there is none.
   virtual Result<RecordDetail> get(const RecordId& id) = 0;
 
-  /// Records in keyset order (died_at, number). Never counts, never skips rows of the page order.
-  /// Following `Page::next` until it is absent gives every match once; each step makes progress,
-  /// even in a time box of zero.
+  /// Records in keyset order (died_at, number); a word search with many matches may come in order
+  /// of arrival instead (`Walk`). Never counts, never skips rows of the page order. Following
+  /// `Page::next` until it is absent gives every match once; each step makes progress, even in a
+  /// time box of zero. A listing goes on as it began, whatever happens between two pages: what
+  /// matched all along comes once, also when other records join or leave the matches.
+  /// invalid_argument if `after` cannot have come from such a query on this office.
   virtual Result<Page> list(const Query& query) = 0;
 
   /// Numbers kept as they change: the cost does not depend on how many records there are.

@@ -5,6 +5,8 @@
 namespace dlo {
 namespace {
 
+constexpr std::string_view by_arrival = "arrival";
+
 /// Digits with an optional minus, the whole of `text`.
 std::optional<std::int64_t> parse_whole(std::string_view text) noexcept {
   std::int64_t value = 0;
@@ -17,6 +19,9 @@ std::optional<std::int64_t> parse_whole(std::string_view text) noexcept {
 }  // namespace
 
 std::string to_string(const Cursor& cursor) {
+  if (cursor.walk == Walk::by_arrival) {
+    return std::string(by_arrival) + "." + std::to_string(cursor.number);
+  }
   return std::to_string(cursor.died_at.time_since_epoch().count()) + "." +
          std::to_string(cursor.number);
 }
@@ -24,9 +29,11 @@ std::string to_string(const Cursor& cursor) {
 std::optional<Cursor> parse_cursor(std::string_view text) noexcept {
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  const auto died_at = parse_whole(text.substr(0, dot));
   const auto number = parse_whole(text.substr(dot + 1));
-  if (!died_at || !number) return std::nullopt;
+  if (!number) return std::nullopt;
+  if (text.substr(0, dot) == by_arrival) return Cursor{TimePoint{}, *number, Walk::by_arrival};
+  const auto died_at = parse_whole(text.substr(0, dot));
+  if (!died_at) return std::nullopt;
   return Cursor{TimePoint{Millis{*died_at}}, *number};
 }
 

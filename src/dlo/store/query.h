@@ -10,10 +10,19 @@
 
 namespace dlo {
 
+/// In which order a listing goes. The first page chooses, and its cursor says so to all others:
+/// what is quicker may change between two pages, the order of one listing may not.
+enum class Walk : std::uint8_t {
+  by_death,    // (died_at, number): every listing but
+  by_arrival,  // a word search with many matches: the order in which the office learnt of the
+               // deaths
+};
+
 /// A place between two rows of a listing: later rows come strictly after it. Opaque to people.
 struct Cursor {
-  TimePoint died_at{};
-  std::int64_t number = 0;
+  TimePoint died_at{};      // by_arrival: not used
+  std::int64_t number = 0;  // by_arrival: a place in the word index
+  Walk walk = Walk::by_death;
   auto operator<=>(const Cursor&) const = default;
 };
 [[nodiscard]] std::string to_string(const Cursor& cursor);

@@ -39,6 +39,8 @@ struct Standing {
 /// What can be refused without looking at what is stored (invalid_argument).
 [[nodiscard]] Result<void> check(const Change& change);
 [[nodiscard]] Result<void> check(const Query& query);
+/// What is said to a cursor that the office cannot have given for the query.
+[[nodiscard]] Error foreign_cursor(const Cursor& cursor);
 [[nodiscard]] Result<void> check_lease_for(Millis lease_for);
 
 /// Adds to `error` which change of the list it was about.

@@ -252,6 +252,15 @@ TEST_P(OfficeSuite, APlaceWhereNothingStandsIsStillAPlace) {
   EXPECT_TRUE(ids(query).empty());
 }
 
+TEST_P(OfficeSuite, ThePlaceOfAWordSearchIsRefusedWhereNoWordsAreSearched) {
+  append(a_letter(1));
+  Query query;
+  query.after = Cursor{TimePoint{}, 7, Walk::by_arrival};
+  const auto refused = office().list(query);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::invalid_argument);
+}
+
 TEST_P(OfficeSuite, AFrozenSetDoesNotGrow) {  // R23
   apply({append_of(a_letter(1)), append_of(a_letter(2)), append_of(a_letter(3))});
   Query frozen;

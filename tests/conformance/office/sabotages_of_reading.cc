@@ -1,6 +1,9 @@
 // Broken rules about listing, searching, counting, the audit trail and the poison book.
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <variant>
 
 #include "conformance/office/saboteur.h"
 
@@ -103,8 +106,36 @@ Hooks with_cursor_off_by(std::int64_t rows) {
   });
 }
 
+/// Spoils the first page that is asked for with a cursor after records have left the matches.
+Hooks once_after_leaving(std::function<void(Query&)> spoil_query,
+                         std::function<void(const Query&, Page&)> spoil_page) {
+  auto left = std::make_shared<bool>(false);
+  Hooks hooks;
+  hooks.changes = [left](std::vector<Change>& changes) {
+    const bool leaves = !changes.empty() && std::holds_alternative<Transition>(changes.front());
+    *left = *left || leaves;
+  };
+  if (spoil_query) {
+    hooks.query = [left, spoil_query](Query& query) {
+      if (query.after && std::exchange(*left, false)) spoil_query(query);
+    };
+  }
+  if (spoil_page) {
+    hooks.page = [left, spoil_page](const Query& query, Page& page) {
+      if (query.after && std::exchange(*left, false)) spoil_page(query, page);
+    };
+  }
+  return hooks;
+}
+
 std::vector<Sabotage> listing() {
   return {
+      {"a listing whose matches become few ends early",
+       "AWordSearchGoesOnAsItBeganWhateverHappensBetweenPages",
+       once_after_leaving(nullptr, [](const Query&, Page& page) { page = {}; })},
+      {"a listing whose matches become few starts over",
+       "AWordSearchGoesOnAsItBeganWhateverHappensBetweenPages",
+       once_after_leaving([](Query& query) { query.after.reset(); }, nullptr)},
       {"messages that wait are listed", "MessagesThatWaitAreNotListedAsDeadLetters",
        on_query(list_live_ones)},
       {"the first instant is left out", "EveryFilterLetsThroughWhatItShouldInBothOrders",
@@ -126,6 +157,10 @@ std::vector<Sabotage> listing() {
       {"a time box that ends starts over", "ATimeBoxOfZeroStillGetsThrough",
        on_page([](const Query& query, Page& page) {
          if (page.partial) page.next = query.after.value_or(Cursor{TimePoint::max(), 0});
+       })},
+      {"a cursor of another listing starts over",
+       "ThePlaceOfAWordSearchIsRefusedWhereNoWordsAreSearched", on_query([](Query& q) {
+         if (q.after && q.after->walk == Walk::by_arrival) q.after.reset();
        })},
       {"a frozen set grows", "AFrozenSetDoesNotGrow",
        on_query([](Query& q) { q.changed_up_to.reset(); })},

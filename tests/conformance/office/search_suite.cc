@@ -1,5 +1,7 @@
 // Words in errors and payloads. Nothing a person types is syntax.
 
+#include <set>
+
 #include "conformance/office/office_suite.h"
 
 namespace dlo::testing {
@@ -164,6 +166,73 @@ TEST_P(OfficeSuite, AWordSearchKeepsThePageOrder) {
   const auto rows = walk(query);
   ASSERT_EQ(rows.size(), 20U);
   for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_GT(rows[i - 1].died_at, rows[i].died_at);
+}
+
+/// Ways in which a listing can be disturbed after its first page.
+struct Disturbance {
+  const char* name;
+  std::uint64_t before;  // matches when the listing begins
+  std::vector<Change> (*changes)();
+};
+
+std::vector<Change> nearly_all_leave() {
+  std::vector<Change> changes;
+  for (std::uint64_t n = 1; n <= 1'600; ++n) {
+    if (n % 8 != 0) changes.emplace_back(to(Status::resolved, n));
+  }
+  return changes;
+}
+
+std::vector<Change> many_join() {
+  std::vector<Change> changes;
+  for (std::uint64_t n = 10'001; n <= 12'000; ++n) changes.push_back(append_of(a_letter(n)));
+  return changes;
+}
+
+std::vector<Query> word_searches() {
+  std::vector<Query> queries;
+  for (const Order order : {Order::newest_first, Order::oldest_first}) {
+    Query query;
+    query.statuses = {Status::pending};
+    query.source = "orders";
+    query.order = order;
+    query.limit = 30;
+    query.error_words = "refused";
+    queries.push_back(query);
+    query.error_words.clear();
+    query.payload_words = "order";
+    queries.push_back(query);
+  }
+  return queries;
+}
+
+// An office may find many matches in another way than few. A listing that began with many must not
+// lose its place when they become few, nor the other way round.
+TEST_P(OfficeSuite, AWordSearchGoesOnAsItBeganWhateverHappensBetweenPages) {
+  const auto check = [this](const Disturbance& disturbance, Query query) {
+    SetUp();
+    std::vector<Change> changes;
+    for (std::uint64_t n = 1; n <= disturbance.before; ++n) {
+      changes.push_back(append_of(a_letter(n)));
+    }
+    apply(changes);
+    settle_indexes();
+    const Page first = must(office().list(query));
+    std::multiset<RecordId> seen;
+    for (const RecordHead& row : first.rows) seen.insert(row.id);
+    apply(disturbance.changes());
+    settle_indexes();
+    query.after = first.next;
+    for (const RecordId& id : ids(query)) seen.insert(id);
+    for (std::uint64_t n = 8; n <= disturbance.before; n += 8) {
+      EXPECT_EQ(seen.count(id_of(n)), 1U) << disturbance.name << ", record " << n;
+    }
+    for (const RecordId& id : seen) EXPECT_EQ(seen.count(id), 1U) << disturbance.name;
+  };
+  for (const Query& query : word_searches()) {
+    check({"nearly all leave", 1'600, nearly_all_leave}, query);
+    check({"many join", 160, many_join}, query);
+  }
 }
 
 TEST_P(OfficeSuite, NoPayloadIsLeftUnindexedForGood) {

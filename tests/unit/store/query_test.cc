@@ -19,11 +19,14 @@ TEST(Cursor, SurvivesPrintingAndParsing) {
       EXPECT_EQ(parse_cursor(to_string(cursor)), cursor);
     }
   }
+  const Cursor by_arrival{TimePoint{}, 42, Walk::by_arrival};
+  EXPECT_EQ(parse_cursor(to_string(by_arrival)), by_arrival);
 }
 
 TEST(Cursor, IsRefusedUnlessItIsWhole) {
   for (const char* text : {"", ".", "1", "1.", ".1", "1.2.3", "1.2 ", " 1.2", "+1.2", "1,2", "a.b",
-                           "0x1.2", "9223372036854775808.1", "1.99999999999999999999"}) {
+                           "0x1.2", "9223372036854775808.1", "1.99999999999999999999", "arrival",
+                           "arrival.", "arrival.x", "Arrival.1", "arrival.1.2"}) {
     EXPECT_FALSE(parse_cursor(text)) << text;
   }
   EXPECT_FALSE(parse_cursor(std::string_view("1.2\0", 4)));
@@ -88,6 +91,17 @@ TEST(Query, ThatSearchesForNoWordSaysSo) {
   EXPECT_EQ(refused.error().code, Code::invalid_argument);
   EXPECT_NE(refused.error().detail.find("payload_words"), std::string::npos);
   EXPECT_NE(refused.error().detail.find("***"), std::string::npos);
+}
+
+TEST(Query, RefusesTheCursorOfAWordSearchWithoutWords) {
+  Query query;
+  query.after = Cursor{TimePoint{}, 42, Walk::by_arrival};
+  const auto refused = check(query);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::invalid_argument);
+  EXPECT_NE(refused.error().detail.find("arrival.42"), std::string::npos);
+  query.error_words = "timeout";
+  EXPECT_TRUE(check(query));
 }
 
 }  // namespace

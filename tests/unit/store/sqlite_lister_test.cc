@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <gmock/gmock.h>
+#include <limits>
 #include <random>
+#include <tuple>
 
 #include "unit/store/sqlite_support.h"
 
@@ -105,6 +107,24 @@ TEST_F(SqliteLister, AWordSearchGoesOnFromAPlaceInPageOrder) {
   query.limit = 1000;
   query.after = Cursor{noon + Millis{5}, 5};
   EXPECT_THAT(numbers(all_pages(*office_, query)), ElementsAreArray(count_down(4)));
+}
+
+// Whoever types a cursor gets an answer, not a walk through numbers that nobody has.
+TEST_F(SqliteLister, AnAbsurdPlaceInAWordSearchIsAnEnd) {
+  append(2500);
+  Query query;
+  query.error_words = "timed";
+  query.limit = 1000;
+  query.time_box = Millis{0};
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [place, order, expected] : {std::tuple{most, Order::newest_first, 2500U},
+                                               {-most, Order::newest_first, 0U},
+                                               {most, Order::oldest_first, 0U},
+                                               {-most, Order::oldest_first, 2500U}}) {
+    query.after = Cursor{TimePoint{}, place, Walk::by_arrival};
+    query.order = order;
+    EXPECT_EQ(all_pages(*office_, query).size(), expected) << place;
+  }
 }
 
 TEST_F(SqliteLister, NoTimeAtAllStillComesToAnEnd) {

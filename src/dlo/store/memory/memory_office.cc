@@ -195,6 +195,7 @@ Result<RecordDetail> MemoryOffice::get(const RecordId& id) {
 
 Result<Page> MemoryOffice::list(const Query& query) {
   if (auto fine = check(query); !fine) return fine.error();
+  if (query.after && query.after->walk != Walk::by_death) return foreign_cursor(*query.after);
   Page page;
   if (query.limit == 0) return page;
   const Filter filter(query);

@@ -75,7 +75,4 @@ class Lister {
   std::int64_t indexed_ = 0;  // how far the index that leads has come
 };
 
-/// A place in a listing that follows a word index instead of page order.
-[[nodiscard]] bool is_index_place(const Cursor& cursor) noexcept;
-
 }  // namespace dlo::sqlite

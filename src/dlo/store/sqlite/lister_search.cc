@@ -9,12 +9,12 @@
 //
 // A word index knows its rows by number only, in the order in which they came. Few matches are
 // fetched and put into page order. Many are walked in index order, which is the order in which the
-// office learnt of the deaths, and the page's cursor says so: its `died_at` is `index_place`.
+// office learnt of the deaths, and the page's cursor says so (`Walk::by_arrival`): the next page
+// goes on like that even if few matches are left by then, or the index cannot be read.
 
 namespace dlo::sqlite {
 namespace {
 
-constexpr TimePoint index_place{Millis::min()};
 /// So many matches are put into page order at once.
 constexpr std::size_t few = 1000;
 /// Index rows walked by one statement: what lies between two looks at the clock even if nothing
@@ -24,16 +24,12 @@ constexpr std::size_t rows_per_look = 64;
 
 }  // namespace
 
-bool is_index_place(const Cursor& cursor) noexcept {
-  return cursor.died_at == index_place;
-}
-
 Page Lister::search(const Lead& other) {
   const bool can_lead = by_error_words_ || text_ != nullptr;
+  if (can_lead) indexed_ = by_error_words_ ? last_match() : read_progress(*text_).number;
+  if (query_.after && query_.after->walk == Walk::by_arrival) return in_index_order();
   // A handful of rows is sooner judged one by one than found in the index.
   if (!can_lead || other.rows < few) return walk(other);
-  indexed_ = by_error_words_ ? last_match() : read_progress(*text_).number;
-  if (query_.after && is_index_place(*query_.after)) return in_index_order();
   const auto matches = few_matches();
   if (matches) return in_page_order(*matches);
   // A place in page order, though the matches have become too many to sort: judge row by row.
@@ -127,7 +123,7 @@ Page Lister::in_index_order() {
   trust_index();
   const std::int64_t end = last_match();
   std::int64_t place = newest_first_ ? end + 1 : 0;  // everything up to here has been looked at
-  if (query_.after) place = query_.after->number;
+  if (query_.after) place = std::clamp<std::int64_t>(query_.after->number, 0, end + 1);
   Page page;
   while (newest_first_ ? place > 1 : place < end) {
     const std::int64_t low = newest_first_ ? window_down(place - 1) : place + 1;
@@ -136,7 +132,7 @@ Page Lister::in_index_order() {
     if (whole) place = newest_first_ ? low : high;
     if (!whole || is_over()) {
       page.partial = page.rows.size() < query_.limit;
-      page.next = Cursor{index_place, place};
+      page.next = Cursor{TimePoint{}, place, Walk::by_arrival};
       return page;
     }
   }
