@@ -45,6 +45,7 @@ std::string what_to_do(Code code, const std::string& file) {
 Code code_of(int result) {
   switch (result & 0xff) {
     case SQLITE_FULL:
+    case SQLITE_NOMEM:
       return Code::full;
     case SQLITE_READONLY:
     case SQLITE_PERM:
@@ -61,14 +62,29 @@ Code code_of(int result) {
   }
 }
 
+/// Resets a statement when an error has been made of its message, which a reset takes away.
+class Resetting {
+ public:
+  explicit Resetting(Statement& statement) : statement_(statement) {}
+  ~Resetting() { statement_.reset(); }
+  Resetting(const Resetting&) = delete;
+  Resetting& operator=(const Resetting&) = delete;
+
+ private:
+  Statement& statement_;
+};
+
 }  // namespace
 
 Error explain(sqlite3* db, int result, std::string_view doing) {
   const Code code = code_of(result);
   const std::string file = file_of(db);
+  const bool no_memory = (result & 0xff) == SQLITE_NOMEM;
   std::string detail = std::string(doing) + " failed on " + file + ": " +
                        (db == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(db)) + " (sqlite " +
-                       std::to_string(result) + "); " + what_to_do(code, file);
+                       std::to_string(result) + "); " +
+                       (no_memory ? "nothing was changed; free memory or ask for less at once"
+                                  : what_to_do(code, file));
   return Error{code, "sqlite", std::move(detail)};
 }
 
@@ -108,9 +124,8 @@ bool Statement::step() {
   const int result = sqlite3_step(statement_);
   if (result == SQLITE_ROW) return true;
   if (result == SQLITE_DONE) return false;
-  Error error = explain(db_, sqlite3_extended_errcode(db_), "a statement");
-  reset();
-  throw Failed{std::move(error)};
+  const Resetting afterwards(*this);  // even if there is no memory for an explanation
+  throw Failed{explain(db_, sqlite3_extended_errcode(db_), "a statement")};
 }
 void Statement::reset() noexcept {
   sqlite3_reset(statement_);
@@ -166,35 +181,33 @@ Connection::Connection(const std::string& path, Access access) {
       name = "file:" + path + "?immutable=1";
       break;
   }
-  const int result = sqlite3_open_v2(name.c_str(), &db_, flags, nullptr);
-  if (result != SQLITE_OK) {
-    Error error = explain(db_, result, "opening " + path);
-    sqlite3_close(db_);
-    throw Failed{std::move(error)};
-  }
-  sqlite3_busy_timeout(db_, 5000);
+  sqlite3* opened = nullptr;
+  const int result = sqlite3_open_v2(name.c_str(), &opened, flags, nullptr);
+  db_.reset(opened);
+  if (result != SQLITE_OK) throw Failed{explain(opened, result, "opening " + path)};
+  sqlite3_busy_timeout(opened, 5000);
 }
 
-Connection::~Connection() {
-  sqlite3_close(db_);
+void Connection::Closer::operator()(sqlite3* db) const noexcept {
+  sqlite3_close(db);
 }
 
 void Connection::run(const std::string& sql) {
-  const int result = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
-  if (result != SQLITE_OK) throw Failed{explain(db_, result, sql.substr(0, 60))};
+  const int result = sqlite3_exec(raw(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) throw Failed{explain(raw(), result, sql.substr(0, 60))};
 }
 std::int64_t Connection::number(const std::string& sql) {
-  Statement statement(db_, sql);
+  Statement statement(raw(), sql);
   return statement.step() ? statement.number(0) : 0;
 }
 bool Connection::in_transaction() const noexcept {
-  return sqlite3_get_autocommit(db_) == 0;
+  return sqlite3_get_autocommit(raw()) == 0;
 }
 std::int64_t Connection::changed_rows() const noexcept {
-  return sqlite3_changes64(db_);
+  return sqlite3_changes64(raw());
 }
 void Connection::release_memory() noexcept {
-  sqlite3_db_release_memory(db_);
+  sqlite3_db_release_memory(raw());
 }
 
 }  // namespace dlo::sqlite

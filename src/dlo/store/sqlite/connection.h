@@ -109,13 +109,10 @@ enum class Access : std::uint8_t { create, read_write, read_only, immutable };
 class Connection {
  public:
   Connection(const std::string& path, Access access);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 
   void run(const std::string& sql);
   [[nodiscard]] std::int64_t number(const std::string& sql);
-  [[nodiscard]] sqlite3* raw() const noexcept { return db_; }
+  [[nodiscard]] sqlite3* raw() const noexcept { return db_.get(); }
   [[nodiscard]] bool in_transaction() const noexcept;
   /// How many rows the last statement that wrote changed.
   [[nodiscard]] std::int64_t changed_rows() const noexcept;
@@ -123,7 +120,10 @@ class Connection {
   void release_memory() noexcept;
 
  private:
-  sqlite3* db_ = nullptr;
+  struct Closer {
+    void operator()(sqlite3* db) const noexcept;
+  };
+  std::unique_ptr<sqlite3, Closer> db_;
 };
 
 /// What an SQLite result means to a caller, with the file and the next step named.

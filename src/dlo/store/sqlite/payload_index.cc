@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
+#include <new>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
@@ -32,9 +34,13 @@ constexpr const char* tables =
 
 constexpr const char* select_progress = "SELECT number, leaving, office FROM progress";
 
-void remove_files(const std::string& path) {
-  std::error_code ignored;
-  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix, ignored);
+/// What cannot be removed now is found damaged again.
+void remove_files(const std::string& path) noexcept {
+  try {
+    std::error_code ignored;
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix, ignored);
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): see above
+  }
 }
 
 std::int64_t counter(Readers::Turn& office, const char* name) {
@@ -141,6 +147,10 @@ void PayloadIndex::work() {
       failed = true;
       file_.reset();
       if (failure.error.code == Code::corrupt) remove_files(path_);
+    } catch (const std::exception&) {
+      // So does a lack of memory.
+      failed = true;
+      file_.reset();
     }
   }
 }
@@ -177,8 +187,8 @@ bool PayloadIndex::follow(Readers::Turn& office) {
         progress.number != file_->progress.number || progress.leaving != file_->progress.leaving;
     if (moved) file_->write_progress->bind(identity, progress.number, progress.leaving).run();
     file_->db.run("COMMIT");
-  } catch (const Failed&) {
-    if (file_->db.in_transaction()) file_->db.run("ROLLBACK");
+  } catch (...) {
+    file_.reset();  // and with it what was not committed
     throw;
   }
   file_->progress = progress;

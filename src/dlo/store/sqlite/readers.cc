@@ -11,8 +11,18 @@ constexpr const char* reader_settings =
 
 }  // namespace
 
-Reader::Reader(const std::string& path, Access access) : db_(path, access) {
+Reader::Reader(const std::string& path, Access access)
+    : db_(path, access), begin_(db_.raw(), "BEGIN"), commit_(db_.raw(), "COMMIT") {
   db_.run(reader_settings);
+}
+
+bool Reader::end() noexcept {
+  try {
+    if (db_.in_transaction()) commit_.run();
+    return true;
+  } catch (...) {
+    return false;
+  }
 }
 
 Statement& Reader::statement(const std::string& sql, char slot) {
@@ -41,11 +51,18 @@ std::unique_ptr<Reader> Readers::take() {
   try {
     return std::make_unique<Reader>(path_, access_);
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    --opened_;
-    returned_.notify_one();
+    drop(nullptr);
     throw;
   }
+}
+
+void Readers::drop(std::unique_ptr<Reader> reader) noexcept {
+  reader.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    --opened_;
+  }
+  returned_.notify_one();
 }
 
 void Readers::give_back(std::unique_ptr<Reader> reader) noexcept {
@@ -58,7 +75,7 @@ void Readers::give_back(std::unique_ptr<Reader> reader) noexcept {
 
 Readers::Turn::Turn(Readers& readers) : readers_(readers), reader_(readers.take()) {
   try {
-    reader_->statement("BEGIN").run();
+    reader_->begin();
   } catch (...) {
     readers_.give_back(std::move(reader_));
     throw;
@@ -66,12 +83,11 @@ Readers::Turn::Turn(Readers& readers) : readers_(readers), reader_(readers.take(
 }
 
 Readers::Turn::~Turn() {
-  try {
-    if (reader_->connection().in_transaction()) reader_->statement("COMMIT").run();
-  } catch (const Failed&) {
-    // A read transaction that cannot end leaves a connection nobody may use again.
+  if (reader_->end()) {
+    readers_.give_back(std::move(reader_));
+  } else {
+    readers_.drop(std::move(reader_));
   }
-  readers_.give_back(std::move(reader_));
 }
 
 }  // namespace dlo::sqlite

@@ -18,9 +18,13 @@ class Reader {
   /// Statements of one text but different slots can be stepped side by side.
   [[nodiscard]] Statement& statement(const std::string& sql, char slot = 0);
   [[nodiscard]] Connection& connection() noexcept { return db_; }
+  void begin() { begin_.run(); }
+  /// False: nobody may use this connection again.
+  [[nodiscard]] bool end() noexcept;
 
  private:
   Connection db_;
+  Statement begin_, commit_;
   std::unordered_map<std::string, std::unique_ptr<Statement>> statements_;
 };
 
@@ -50,6 +54,7 @@ class Readers {
  private:
   [[nodiscard]] std::unique_ptr<Reader> take();
   void give_back(std::unique_ptr<Reader> reader) noexcept;
+  void drop(std::unique_ptr<Reader> reader) noexcept;
 
   const std::string path_;
   const Access access_;

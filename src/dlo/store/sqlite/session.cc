@@ -156,6 +156,9 @@ Session::Session(std::unique_ptr<Connection> db,
 
 void Session::begin() {
   wrote_ = false;
+  if (db_->in_transaction()) db_->run("ROLLBACK");
+  if (stale_) books_.reload();
+  stale_ = false;
   db_->run("BEGIN IMMEDIATE");
 }
 void Session::commit() {
@@ -163,11 +166,12 @@ void Session::commit() {
   db_->run("COMMIT");
 }
 void Session::roll_back() noexcept {
+  stale_ = true;
   try {
     if (db_->in_transaction()) db_->run("ROLLBACK");
     books_.reload();
-  } catch (const Failed&) {
-    // The file cannot be read any more; the next begin says so to whoever asks.
+    stale_ = false;
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the next begin says so to whoever asks
   }
 }
 void Session::set_savepoint() {

@@ -45,6 +45,7 @@ class Session {
 
   void begin();
   void commit();
+  /// What cannot be rolled back or read again now is so before the next transaction begins.
   void roll_back() noexcept;
   void set_savepoint();
   void drop_savepoint();
@@ -104,6 +105,7 @@ class Session {
   Books books_;
   Pages saved_;
   bool wrote_ = false;
+  bool stale_ = false;  // the books hold what was rolled back
   std::uint64_t lease_epoch_;
   std::uint64_t leases_ = 0;
   Statement find_id_, find_number_, read_facts_, read_body_, read_versions_;

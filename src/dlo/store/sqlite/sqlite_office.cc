@@ -38,6 +38,14 @@ Error at(const char* where, Error error) {
   return error;
 }
 
+Error leased_in_vain(std::size_t records, const Error& error) {
+  return {error.code, error.where,
+          std::to_string(records) +
+              " records were leased but could not be read; they are due again when their leases "
+              "end; reading them: " +
+              error.detail};
+}
+
 template <typename Run>
 class FunctionTask final : public Task {
  public:
@@ -86,6 +94,18 @@ struct SqliteOffice::State final : Ledger, PoisonBook {
     if (!writer) return read_only_refusal(where);
     FunctionTask<Run> task(bytes, may_half_fail, std::move(run));
     return writer->write(task);
+  }
+
+  Result<std::vector<Claim>> complete_claims(std::vector<Leased>& leased) {
+    std::vector<Claim> claims;
+    Readers::Turn turn(readers);
+    for (Leased& one : leased) {
+      if (!complete(turn, one.head)) continue;  // removed by somebody since
+      one.head.record.status = one.was;
+      claims.push_back(
+          {one.head.lease->token, one.head.lease->until, std::move(one.head.record), one.was});
+    }
+    return claims;
   }
 
   Result<std::optional<Document>> document(const std::string& kind,
@@ -242,15 +262,9 @@ Result<std::vector<Claim>> SqliteOffice::claim(std::size_t limit, TimePoint now,
           return {};
         });
     if (!written) return at("sqlite.claim", written.error());
-    std::vector<Claim> claims;
-    if (leased.empty()) return claims;
-    Readers::Turn turn(state_->readers);
-    for (Leased& one : leased) {
-      if (!complete(turn, one.head)) continue;  // removed by somebody since
-      one.head.record.status = one.was;
-      claims.push_back(
-          {one.head.lease->token, one.head.lease->until, std::move(one.head.record), one.was});
-    }
+    if (leased.empty()) return std::vector<Claim>{};
+    auto claims = guarded("sqlite.claim", [&] { return state_->complete_claims(leased); });
+    if (!claims) return leased_in_vain(leased.size(), claims.error());
     return claims;
   });
 }

@@ -1,6 +1,7 @@
 #include "dlo/store/sqlite/writer.h"
 
-#include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 namespace dlo::sqlite {
@@ -10,7 +11,24 @@ namespace {
 /// nobody waits long for a neighbour's bytes.
 constexpr std::size_t group_bytes = 8U << 20U;
 
+Error out_of_memory() {
+  return {Code::full, "sqlite",
+          "not enough memory to write this; nothing was changed; free memory or send less at once, "
+          "then try again"};
+}
+
+Error unforeseen(const std::exception& thrown) {
+  return {Code::unavailable, "sqlite",
+          std::string("writing ended with \"") + thrown.what() +
+              "\", which nobody foresaw; nothing was changed; please report it"};
+}
+
 }  // namespace
+
+void Task::forgive() noexcept {
+  error_.reset();
+  out_of_memory_ = false;
+}
 
 Writer::Writer(Session& session) : session_(session), thread_([this] { work(); }) {}
 
@@ -26,65 +44,78 @@ Writer::~Writer() {
 Result<void> Writer::write(Task& task) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(&task);
+    (last_ == nullptr ? first_ : last_->next_) = &task;
+    last_ = &task;
+    ++waiting_;
   }
   arrived_.notify_one();
   task.done_.acquire();
+  if (task.out_of_memory_) return out_of_memory();
   if (task.error_) return std::move(*task.error_);
   return {};
 }
 
 void Writer::work() {
-  for (Group group; !(group = next_group()).empty();) {
+  for (Group group = next_group(); group.first != nullptr; group = next_group()) {
     write_group(group);
-    for (Task* task : group) task->done_.release();
+    group.each([](Task& task) { task.done_.release(); });
   }
 }
 
 Writer::Group Writer::next_group() {
   std::unique_lock lock(mutex_);
-  arrived_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+  arrived_.wait(lock, [this] { return stopping_ || first_ != nullptr; });
+  Group group{first_, nullptr};
+  Task* last = nullptr;
   std::size_t bytes = 0;
-  auto end = waiting_.begin();
-  while (end != waiting_.end() && (bytes == 0 || bytes + (*end)->bytes() <= group_bytes)) {
-    bytes += (*end)->bytes() + 1;
-    ++end;
+  while (first_ != nullptr && (last == nullptr || bytes + first_->bytes() <= group_bytes)) {
+    bytes += first_->bytes();
+    last = std::exchange(first_, first_->next_);
+    --waiting_;
   }
-  Group group(waiting_.begin(), end);
-  waiting_.erase(waiting_.begin(), end);
+  if (last != nullptr) last->next_ = nullptr;
+  if (first_ == nullptr) last_ = nullptr;
   return group;
 }
 
 void Writer::write_group(Group group) {
-  const auto drop_failed = [&group] {
-    std::erase_if(group, [](const Task* task) { return task->error_.has_value(); });
-  };
   bool savepoints = false;
-  while (!group.empty()) {
+  for (;;) {
+    std::size_t tasks = 0;
+    group.each([&tasks](const Task& task) { tasks += task.given_up_ ? 0 : 1; });
+    if (tasks == 0) return;
     switch (try_group(group, savepoints)) {
       case Ended::durable:
         return;
       case Ended::one_failed:
         savepoints = true;
-        drop_failed();
+        group.each([](Task& task) { task.given_up_ = task.failed(); });
         break;
       case Ended::lost:
+        if (tasks == 1) return;
         // Full disk, a value too big: perhaps one task's fault, so each tries alone.
-        if (group.size() == 1) return;
-        for (Task* task : group) {
-          task->error_.reset();
-          write_group({task});
-        }
+        group.each([this](Task& task) {
+          if (task.given_up_) return;
+          task.forgive();
+          write_group({&task, task.next_});
+        });
         return;
     }
   }
 }
 
-Writer::Ended Writer::try_group(const Group& group, bool savepoints) {
+Writer::Ended Writer::try_group(Group group, bool savepoints) {
+  const auto lose = [&](const auto& fail) {
+    session_.roll_back();
+    group.each([&](Task& task) {
+      if (!task.given_up_) fail(task);
+    });
+    return Ended::lost;
+  };
   try {
     session_.begin();
-    for (Task* task : group) {
-      if (task->error_) continue;
+    for (Task* task = group.first; task != group.end; task = task->next_) {
+      if (task->given_up_) continue;
       if (!run_one(*task, savepoints)) {
         session_.roll_back();
         return Ended::one_failed;
@@ -94,9 +125,11 @@ Writer::Ended Writer::try_group(const Group& group, bool savepoints) {
     commits_.fetch_add(1, std::memory_order_relaxed);
     return Ended::durable;
   } catch (const Failed& failed) {
-    session_.roll_back();
-    for (Task* task : group) task->error_ = failed.error;
-    return Ended::lost;
+    return lose([&](Task& task) { task.fail([&] { return failed.error; }); });
+  } catch (const std::bad_alloc&) {
+    return lose([](Task& task) { task.out_of_memory_ = true; });
+  } catch (const std::exception& thrown) {
+    return lose([&](Task& task) { task.fail([&] { return unforeseen(thrown); }); });
   }
 }
 
@@ -111,7 +144,7 @@ bool Writer::run_one(Task& task, bool savepoint) {
     if (guarded) session_.drop_savepoint();
     return true;
   }
-  task.error_ = ran.error();
+  task.fail([&] { return ran.error(); });
   if (guarded) {
     session_.back_to_savepoint();
   } else if (!wrote) {

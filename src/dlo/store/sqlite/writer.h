@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <semaphore>
 #include <thread>
-#include <vector>
 
 #include "dlo/core/result.h"
 #include "dlo/store/sqlite/session.h"
@@ -25,7 +25,7 @@ class Task {
   Task& operator=(const Task&) = delete;
 
   /// In the writer's thread, inside a transaction; may be run again if the transaction is lost.
-  /// An error is the task's own; a thrown `Failed` is the office's.
+  /// An error is the task's own; a thrown `Failed` is the office's, and so is a lack of memory.
   virtual Result<void> run(Session& session) = 0;
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -34,15 +34,31 @@ class Task {
 
  private:
   friend class Writer;
+  [[nodiscard]] bool failed() const noexcept { return out_of_memory_ || error_.has_value(); }
+  template <typename Make>
+  void fail(const Make& error) noexcept {
+    try {
+      error_ = error();
+    } catch (const std::bad_alloc&) {
+      error_.reset();
+      out_of_memory_ = true;
+    }
+  }
+  void forgive() noexcept;
+
   std::size_t bytes_;
   bool may_half_fail_;
+  bool out_of_memory_ = false;  // instead of an error: there may be no room for its text
+  bool given_up_ = false;       // its error is final
   std::optional<Error> error_;
+  Task* next_ = nullptr;  // in the queue, then in its group
   std::binary_semaphore done_{0};
 };
 
 /// Group commit: one thread writes everything that arrived while it was syncing in one transaction
 /// with one sync, then answers everybody. A task that fails takes no other with it: what was
-/// written together with its half is written again without it.
+/// written together with its half is written again without it. Nothing ends the thread: whatever a
+/// task throws is answered to those whose tasks were in hand, and queueing needs no memory.
 class Writer {
  public:
   explicit Writer(Session& session);
@@ -58,22 +74,36 @@ class Writer {
   /// Tasks that wait for their turn now.
   [[nodiscard]] std::size_t waiting() const {
     const std::lock_guard lock(mutex_);
-    return waiting_.size();
+    return waiting_;
   }
 
  private:
-  using Group = std::vector<Task*>;
+  /// Tasks that follow each other by `next_`, up to `end`.
+  struct Group {
+    Task* first = nullptr;
+    Task* end = nullptr;
+    template <typename Each>
+    void each(const Each& visit) const {
+      for (Task* task = first; task != end;) {
+        Task* next = task->next_;  // whoever is answered may be gone
+        visit(*task);
+        task = next;
+      }
+    }
+  };
   void work();
   [[nodiscard]] Group next_group();
   void write_group(Group group);
   enum class Ended : std::uint8_t { durable, one_failed, lost };
-  [[nodiscard]] Ended try_group(const Group& group, bool savepoints);
+  [[nodiscard]] Ended try_group(Group group, bool savepoints);
   bool run_one(Task& task, bool savepoint);
 
   Session& session_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  Group waiting_;
+  Task* first_ = nullptr;  // the queue
+  Task* last_ = nullptr;
+  std::size_t waiting_ = 0;
   bool stopping_ = false;
   std::atomic<std::uint64_t> commits_{0};
   std::thread thread_;  // last: it uses everything above
