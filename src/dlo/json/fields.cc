@@ -11,8 +11,8 @@ namespace dlo {
 
 void JsonComplaints::add(const std::string& place, const std::string& what) {
   if (first_) return;
-  first_ = Error{Code::invalid_argument, "json.record",
-                 (place.empty() ? "the document" : place) + " " + what};
+  first_ =
+      Error{Code::invalid_argument, where_, (place.empty() ? "the document" : place) + " " + what};
 }
 
 JsonFields::JsonFields(const JsonValue& value, std::string place, JsonComplaints& complaints)

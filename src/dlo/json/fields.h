@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "dlo/core/error.h"
 #include "dlo/core/time.h"
@@ -16,10 +17,12 @@ namespace dlo {
 /// The first thing that is wrong with a document, with its place in it.
 class JsonComplaints {
  public:
+  explicit JsonComplaints(std::string where = "json.record") : where_(std::move(where)) {}
   void add(const std::string& place, const std::string& what);
   [[nodiscard]] const std::optional<Error>& first() const noexcept { return first_; }
 
  private:
+  std::string where_;
   std::optional<Error> first_;
 };
 

@@ -5,7 +5,10 @@
 
 #include "dlo/core/dead_letter.h"
 #include "dlo/core/explain.h"
+#include "dlo/core/forms.h"
 #include "dlo/core/result.h"
+#include "dlo/store/office.h"
+#include "dlo/store/poison_book.h"
 #include "dlo/store/query.h"
 
 namespace dlo {
@@ -27,6 +30,17 @@ namespace dlo {
 [[nodiscard]] std::string to_json(const GroupSummary& group);
 [[nodiscard]] std::string to_json(const Aggregate& aggregate);
 [[nodiscard]] std::string to_json(const Explanation& explanation);
+[[nodiscard]] std::string to_json(const AuditEntry& entry);
+
+/// A record in the words of its document (R14): the body alone, or an object of `headers` and
+/// `body` where the document has both. JSON that was kept as text is embedded without its blanks,
+/// numbers untouched; what is no JSON is a string.
+[[nodiscard]] std::string to_json(const RenderedForm& form);
+
+/// S3-37 and S3-38, with the kind and the record's id. As in the document, only activities have
+/// `execution_id`, `activity_name`, `activity_id` and, in detail, `input`.
+[[nodiscard]] std::string to_json(const PoisonItem& item);
+[[nodiscard]] std::string to_json(const PoisonDetail& detail);
 
 /// An exported record read back: parse(to_json(d)) is d, byte for byte; attempts and versions may
 /// be missing. Members that are missing keep their defaults, except `id` and `message`, which must
@@ -35,5 +49,9 @@ namespace dlo {
 
 /// A message alone, as to_json(const Message&) writes it.
 [[nodiscard]] Result<Message> parse_message(std::string_view text);
+
+/// An exported entry, byte for byte: its hash can be checked far from the office. Every member must
+/// be there.
+[[nodiscard]] Result<AuditEntry> parse_audit_entry(std::string_view text);
 
 }  // namespace dlo

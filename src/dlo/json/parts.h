@@ -1,7 +1,10 @@
 #pragma once
 
 #include "dlo/core/dead_letter.h"
+#include "dlo/core/forms.h"
 #include "dlo/json/writer.h"
+#include "dlo/store/office.h"
+#include "dlo/store/poison_book.h"
 #include "dlo/store/query.h"
 
 namespace dlo {
@@ -15,5 +18,9 @@ void write_json(JsonWriter& json, const Attempt& attempt);
 void write_json(JsonWriter& json, const Version& version);
 void write_json(JsonWriter& json, const RecordHead& head);
 void write_json(JsonWriter& json, const GroupSummary& group);
+void write_json(JsonWriter& json, const AuditEntry& entry);
+void write_json(JsonWriter& json, const RenderedForm& form);
+void write_json(JsonWriter& json, const PoisonItem& item);
+void write_json(JsonWriter& json, const PoisonDetail& detail);
 
 }  // namespace dlo

@@ -144,4 +144,9 @@ JsonWriter& JsonWriter::embed(std::string_view name, std::string_view json) {
   return is_exact ? *this : member(std::string(name) + "_text", json);
 }
 
+JsonWriter& JsonWriter::embed_or_bytes(std::string_view name, const std::string& json) {
+  const std::string compact = without_blanks(json);
+  return compact.empty() ? bytes(name, json) : key(name).raw(compact);
+}
+
 }  // namespace dlo

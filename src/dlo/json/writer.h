@@ -42,6 +42,9 @@ class JsonWriter {
   /// all of it (blanks, or it is no JSON at all) `<name>_text` has it exactly. Empty: null.
   JsonWriter& embed(std::string_view name, std::string_view json);
 
+  /// The same where one name is all there is: what is no JSON is written as `bytes`.
+  JsonWriter& embed_or_bytes(std::string_view name, const std::string& json);
+
   [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:
