@@ -96,7 +96,8 @@ struct Asked {
 };
 
 std::vector<Asked> questions(std::uint64_t records) {
-  const DeadLetter& middle = *sample(records / 2).record;
+  const Append kept = sample(records / 2);
+  const DeadLetter& middle = *kept.record;
   std::vector<Asked> all;
   const auto ask = [&](const std::string& what, const std::function<void(Query&)>& set,
                        bool led = true) {

@@ -7,6 +7,7 @@
 
 #include "dlo/store/rules.h"
 #include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sqlite/facets.h"
 #include "dlo/store/sqlite/head.h"
 #include "dlo/store/sqlite/opening.h"
 
@@ -68,6 +69,7 @@ std::vector<RawRow> raw_rows(const std::vector<Change>& appends) {
     row.envelope = sqlite::encode_envelope(*append.record->message);
     row.facts = sqlite::encode_facts(*append.record);
     row.words = searched_error(append.record->failure);
+    row.facets = sqlite::facets_of(*append.record);
     for (const Attempt& attempt : append.attempts) {
       row.attempts.push_back(sqlite::encode_attempt(attempt));
     }
@@ -88,9 +90,10 @@ RawPeer::RawPeer(const std::string& directory) {
       "INSERT INTO records(number, next_retry_at, due_at, lease, lease_until, version, change, "
       "fetches, attempts, failures, abandons, retries, replays, total, most, flags, tries, status, "
       "class, occurrence, source, category, grp, event_type, key, message_id, reason, error_type, "
-      "died_at, payload_size, seat, kind, instance, error_text, id) VALUES(?1, NULL, NULL, NULL, "
+      "died_at, payload_size, seat, kind, instance, error_text, id, facets) VALUES(?1, NULL, NULL, "
+      "NULL, "
       "NULL, 1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 16, ?10, ?11, 1, 1, ?12, ?13, ?14, ?15, ?16, "
-      "?17, ?18, ?19, ?20, ?21, ?1, NULL, NULL, ?22, ?23) ON CONFLICT(id) DO NOTHING");
+      "?17, ?18, ?19, ?20, ?21, ?1, NULL, NULL, ?22, ?23, ?24) ON CONFLICT(id) DO NOTHING");
   body_ = prepare("INSERT OR REPLACE INTO bodies VALUES(?, ?, NULL, NULL, NULL, ?, ?)");
   facts_ = prepare("INSERT INTO details VALUES(?, ?)");
   attempt_ = prepare("INSERT INTO attempts VALUES(?, ?, ?)");
@@ -156,6 +159,7 @@ void RawPeer::insert(const RawRow& row) {
       .number(static_cast<std::int64_t>(m.payload->size()))
       .text(r.failure.text)
       .blob(row.id)
+      .number(row.facets)
       .run();
   Binder(body_).number(number).number(0).blob(row.envelope).blob(*m.payload).run();
   Binder(facts_).number(number).blob(row.facts).run();

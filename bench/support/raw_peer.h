@@ -17,6 +17,7 @@ namespace dlo::bench {
 struct RawRow {
   const DeadLetter* record = nullptr;
   std::string id, group, envelope, facts, words;
+  std::int64_t facets = 0;
   std::vector<std::string> attempts;
 };
 [[nodiscard]] std::vector<RawRow> raw_rows(const std::vector<Change>& appends);

@@ -202,7 +202,7 @@ TEST_F(SqliteOpening, AStepThatFailsLeavesTheStepBeforeIt) {
 
 TEST_F(SqliteOpening, AnOlderSchemaIsNotMigratedByAReader) {
   fill(1);
-  ask(file(), "UPDATE schema_versions SET version = 0");
+  ask(file(), "DELETE FROM schema_versions; INSERT INTO schema_versions VALUES(0, 'of old')");
   const Error error = refusal({.read_only = true});
   EXPECT_EQ(error.code, Code::refused);
   EXPECT_THAT(error.detail, HasSubstr("open it once for writing"));

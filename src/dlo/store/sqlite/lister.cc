@@ -22,9 +22,15 @@ std::int64_t millis(TimePoint time) {
   return time.time_since_epoch().count();
 }
 
+/// What is read of a row inside its index; of a whole row it is `head_columns`.
+constexpr const char* index_columns = "number, died_at, facets";
+constexpr int index_died_at = 1;
+constexpr int index_facets = 2;
+
 /// Rows of one class or status of the lead, from `first` on in page order.
 struct Range {
   Statement* rows = nullptr;
+  bool in_index = false;
   std::int64_t died_at = 0;
   std::int64_t number = 0;
   bool live = false;
@@ -32,7 +38,7 @@ struct Range {
   void next() {
     live = rows->step();
     if (!live) return;
-    died_at = rows->number(column::died_at);
+    died_at = rows->number(in_index ? index_died_at : column::died_at);
     number = rows->number(column::number);
   }
 };
@@ -40,7 +46,7 @@ struct Range {
 /// Several ranges as one, in page order.
 class Merge {
  public:
-  explicit Merge(bool newest_first) : newest_first_(newest_first) {}
+  Merge(bool newest_first, bool in_index) : newest_first_(newest_first), in_index_(in_index) {}
   ~Merge() {
     for (Range& range : ranges_) range.rows->reset();
   }
@@ -48,7 +54,7 @@ class Merge {
   Merge& operator=(const Merge&) = delete;
 
   void add(Statement& rows) {
-    Range range{&rows};
+    Range range{&rows, in_index_};
     ranges_.push_back(range);
     ranges_.back().next();
   }
@@ -68,21 +74,22 @@ class Merge {
     return newest_first_ ? left > right : left < right;
   }
   bool newest_first_;
+  bool in_index_;
   std::vector<Range> ranges_;
 };
 
-std::string range_sql(const Lead& lead, bool newest_first) {
+std::string range_sql(const char* columns, const Lead& lead, bool newest_first) {
   const char* direction = newest_first ? " DESC" : "";
-  return std::string("SELECT ") + head_columns + " FROM records INDEXED BY " + lead.index +
-         " WHERE " + lead.where + " AND died_at BETWEEN ?3 AND ?4 ORDER BY died_at" + direction +
-         ", number" + direction;
+  return std::string("SELECT ") + columns + " FROM records INDEXED BY " + lead.index + " WHERE " +
+         lead.where + " AND died_at BETWEEN ?3 AND ?4 ORDER BY died_at" + direction + ", number" +
+         direction;
 }
 
 /// The rest of the rows that died in the same millisecond as the cursor's: a bulk import may have
 /// millions of them, so they are entered by number and not skipped one by one.
-std::string ties_sql(const Lead& lead, bool newest_first) {
-  return std::string("SELECT ") + head_columns + " FROM records INDEXED BY " + lead.index +
-         " WHERE " + lead.where + " AND died_at = ?3 AND number " +
+std::string ties_sql(const char* columns, const Lead& lead, bool newest_first) {
+  return std::string("SELECT ") + columns + " FROM records INDEXED BY " + lead.index + " WHERE " +
+         lead.where + " AND died_at = ?3 AND number " +
          (newest_first ? "< ?4 ORDER BY number DESC" : "> ?4 ORDER BY number");
 }
 
@@ -108,6 +115,7 @@ Lister::Lister(Readers::Turn& turn, Readers::Turn* text, const Query& query)
       text_(text),
       query_(query),
       filter_(query),
+      facets_(facets_of(query)),
       newest_first_(query.order == Order::newest_first),
       by_error_words_(!filter_.error_words().empty()),
       deadline_(Clock::now() + query.time_box),
@@ -133,8 +141,8 @@ bool Lister::is_empty_by_tallies() {
 std::vector<Lead> Lister::leads() const {
   std::vector<Lead> found;
   const auto offer = [&](const char* index, const char* where,
-                         const std::optional<std::string>& value) {
-    if (value) found.push_back({index, where, value, std::nullopt, 0});
+                         const std::optional<std::string>& value, Facets told = 0) {
+    if (value) found.push_back({index, where, value, std::nullopt, 0, told, told != 0});
   };
   if (query_.message_id && !query_.message_id->empty()) {
     offer("records_message_id", "message_id = ?1 AND message_id <> '' AND class = ?2",
@@ -145,11 +153,14 @@ std::vector<Lead> Lister::leads() const {
   }
   offer("records_instance", "instance = ?1 AND class = ?2", query_.instance);
   if (query_.group) {
-    found.push_back({"records_group", "grp = ?1 AND class = ?2", std::nullopt, query_.group, 0});
+    found.push_back({"records_group", "grp = ?1 AND class = ?2", std::nullopt, query_.group, 0,
+                     facet::group.bits(), true});
   }
-  offer("records_event_type", "event_type = ?1 AND class = ?2", query_.event_type);
-  offer("records_source", "source = ?1 AND class = ?2", query_.source);
-  offer("records_category", "category = ?1 AND class = ?2", query_.category);
+  offer("records_event_type", "event_type = ?1 AND class = ?2", query_.event_type,
+        facet::event_type.bits());
+  offer("records_source", "source = ?1 AND class = ?2", query_.source, facet::source.bits());
+  offer("records_category", "category = ?1 AND class = ?2", query_.category,
+        facet::category.bits());
   return found;
 }
 
@@ -165,7 +176,7 @@ std::vector<std::int64_t> Lister::parts(const Lead& lead) const {
 }
 
 Lead Lister::choose() {
-  Lead best{status_index, "status = ?2", std::nullopt, std::nullopt, 0};
+  Lead best{status_index, "status = ?2", std::nullopt, std::nullopt, 0, 0, true};
   std::vector<Lead> others = leads();
   if (others.empty()) {
     best.rows = std::numeric_limits<std::uint64_t>::max();
@@ -225,7 +236,9 @@ std::uint64_t Lister::estimate(const Lead& lead) {
 Page Lister::walk(const Lead& lead) {
   std::int64_t low = query_.from ? millis(*query_.from) : lowest;
   std::int64_t high = query_.until ? millis(*query_.until) - 1 : highest;
-  Merge merge(newest_first_);
+  const bool in_index = lead.has_facets && (facets_.bits & ~lead.told) != 0;
+  const char* columns = in_index ? index_columns : head_columns;
+  Merge merge(newest_first_, in_index);
   char slot = 2;
   const auto start = [&](const std::string& sql, std::int64_t part, auto third, auto fourth) {
     Statement& rows = turn_(sql, slot++);
@@ -238,7 +251,7 @@ Page Lister::walk(const Lead& lead) {
     const std::int64_t died_at = millis(query_.after->died_at);
     if (died_at >= low && died_at <= high) {
       for (const std::int64_t part : wanted) {
-        start(ties_sql(lead, newest_first_), part, died_at, query_.after->number);
+        start(ties_sql(columns, lead, newest_first_), part, died_at, query_.after->number);
       }
     }
     if (newest_first_) {
@@ -250,7 +263,7 @@ Page Lister::walk(const Lead& lead) {
     }
   }
   for (const std::int64_t part : wanted) {
-    start(range_sql(lead, newest_first_), part, low, high);
+    start(range_sql(columns, lead, newest_first_), part, low, high);
   }
 
   Page page;
@@ -261,11 +274,23 @@ Page Lister::walk(const Lead& lead) {
     if (page.partial) return page;
     ++looked_at;
     page.next = Cursor{TimePoint{Millis{row->died_at}}, row->number};
-    if (filter_.fits(turn_, *row->rows)) add(page, *row->rows);
+    look_at(*row->rows, in_index, page);
     row->next();
   }
   page.next.reset();
   return page;
+}
+
+void Lister::look_at(const Statement& row, bool in_index, Page& page) {
+  if (!in_index) {
+    if (filter_.fits(turn_, row)) add(page, row);
+    return;
+  }
+  if (!facets_.may_fit(row.number(index_facets))) return;
+  static const std::string whole =
+      std::string("SELECT ") + head_columns + " FROM records WHERE number = ?";
+  Rows head(turn_(whole, 1).bind(row.number(column::number)));
+  if (head.next() && filter_.fits(turn_, *head)) add(page, *head);
 }
 
 void Lister::add(Page& page, const Statement& row) {

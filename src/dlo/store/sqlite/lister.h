@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dlo/store/query.h"
+#include "dlo/store/sqlite/facets.h"
 #include "dlo/store/sqlite/readers.h"
 #include "dlo/store/sqlite/row_filter.h"
 
@@ -19,13 +20,16 @@ struct Lead {
   std::optional<std::string> text;
   std::optional<Id128> id;
   std::uint64_t rows = 0;  // about how many it would have to walk
+  Facets told = 0;         // the facets that are the same in all its rows
+  bool has_facets = false;
 };
 
 /// Answers one list query in one read transaction.
 ///
 /// The lead is the index that has to walk the fewest rows: short ranges are counted, long ones
 /// estimated from the tallies. Ranges of several classes or statuses are merged, so rows always
-/// come in page order (died_at, number) and every row looked at is a place to go on from.
+/// come in page order (died_at, number) and every row looked at is a place to go on from. Where
+/// other filters are among the facets, rows are passed over inside the index.
 class Lister {
  public:
   /// `text` reads the payload index; null if there is none.
@@ -43,6 +47,8 @@ class Lister {
   [[nodiscard]] std::vector<std::int64_t> parts(const Lead& lead) const;
 
   [[nodiscard]] Page walk(const Lead& lead);
+  /// Judges one row of the lead and adds it if it fits.
+  void look_at(const Statement& row, bool in_index, Page& page);
   [[nodiscard]] Page search(const Lead& other);
   [[nodiscard]] std::optional<std::vector<std::int64_t>> few_matches();
   [[nodiscard]] Page in_page_order(const std::vector<std::int64_t>& matches);
@@ -68,6 +74,7 @@ class Lister {
   Readers::Turn* text_;
   const Query& query_;
   RowFilter filter_;
+  const FacetMask facets_;
   const bool newest_first_;
   const bool by_error_words_;
   const Clock::time_point deadline_;

@@ -39,7 +39,9 @@ std::unique_ptr<Connection> open_current(const std::string& path) {
   (void)schema_version(*db);  // refuses what is not ours before anything is written
   db->run("PRAGMA journal_mode = WAL");
   db->run(settings);
+  db->run("PRAGMA temp_store = FILE");  // a migration may have to sort everything there is
   migrate(*db, office_migrations());
+  db->run("PRAGMA temp_store = MEMORY");
   return db;
 }
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <string>
 
+#include "dlo/store/sqlite/facets.h"
+
 namespace dlo::sqlite {
 namespace {
 
@@ -150,8 +152,25 @@ CREATE VIEW poison_worker_queue AS
   WHERE r.kind = 1 AND r.class = 1 AND r.status NOT IN (5, 6);
 )sql";
 
-constexpr std::array<Migration, 1> migrations{{
+// facets    See facets.h. `number` stands before them, so that rows still come in page order.
+constexpr std::string_view facets = R"sql(
+DROP INDEX records_status;
+DROP INDEX records_source;
+DROP INDEX records_category;
+DROP INDEX records_group;
+DROP INDEX records_event_type;
+ALTER TABLE records ADD COLUMN facets INTEGER NOT NULL DEFAULT 0;
+UPDATE records SET facets = facets(source, category, grp, event_type, error_type, reason);
+CREATE INDEX records_status ON records(status, died_at, number, facets);
+CREATE INDEX records_source ON records(source, class, died_at, number, facets);
+CREATE INDEX records_category ON records(category, class, died_at, number, facets);
+CREATE INDEX records_group ON records(grp, class, died_at, number, facets);
+CREATE INDEX records_event_type ON records(event_type, class, died_at, number, facets);
+)sql";
+
+constexpr std::array<Migration, 2> migrations{{
     {1, "records, groups, ledger and error index", first_tables},
+    {2, "facets in the indexes of common fields", facets, define_facets},
 }};
 
 Error refused(std::string detail) {
@@ -189,6 +208,7 @@ void migrate(Connection& db, std::span<const Migration> steps) {
                "; CREATE TABLE schema_versions(version INTEGER PRIMARY KEY, what TEXT NOT NULL)"
                " STRICT");
       }
+      if (step.define != nullptr) step.define(db);
       db.run(std::string(step.sql));
       Statement note(db.raw(), "INSERT INTO schema_versions VALUES(?, ?)");
       note.bind(step.version, step.what).run();

@@ -13,6 +13,7 @@ struct Migration {
   std::int64_t version;
   std::string_view what;
   std::string_view sql;
+  void (*define)(Connection&) = nullptr;  // functions that the SQL uses
 };
 [[nodiscard]] std::span<const Migration> office_migrations() noexcept;
 

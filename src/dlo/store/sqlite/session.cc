@@ -4,6 +4,7 @@
 #include <random>
 
 #include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sqlite/facets.h"
 
 namespace dlo::sqlite {
 namespace {
@@ -25,7 +26,8 @@ std::string update_head(const char* more) {
 constexpr const char* rewritten =
     ", status = ?18, class = ?19, occurrence = ?20, source = ?21, category = ?22, grp = ?23, "
     "event_type = ?24, key = ?25, message_id = ?26, reason = ?27, error_type = ?28, "
-    "died_at = ?29, payload_size = ?30, seat = ?31, kind = ?32, instance = ?33, error_text = ?34";
+    "died_at = ?29, payload_size = ?30, seat = ?31, kind = ?32, instance = ?33, error_text = ?34, "
+    "facets = ?35";
 
 std::uint64_t draw() {
   std::random_device device;
@@ -72,6 +74,7 @@ PreparedAppend prepare(const Append& append) {
   prepared.envelope = encode_envelope(*append.record->message);
   prepared.facts = encode_facts(*append.record);
   prepared.words = searched_error(append.record->failure);
+  prepared.facets = facets_of(*append.record);
   prepared.attempts.reserve(append.attempts.size());
   for (const Attempt& attempt : append.attempts) {
     prepared.attempts.push_back(encode_attempt(attempt));
@@ -107,14 +110,15 @@ Session::Session(std::unique_ptr<Connection> db,
       read_body_(db_->raw(), "SELECT envelope, payload FROM bodies WHERE number = ?"),
       read_versions_(db_->raw(), std::string("SELECT ") + version_columns +
                                      " FROM versions WHERE number = ? ORDER BY n"),
-      insert_head_(db_->raw(),
-                   "INSERT INTO records(number, next_retry_at, due_at, lease, lease_until, "
-                   "version, change, fetches, attempts, failures, abandons, retries, replays, "
-                   "total, most, flags, tries, status, class, occurrence, source, category, grp, "
-                   "event_type, key, message_id, reason, error_type, died_at, payload_size, seat, "
-                   "kind, instance, error_text, id) VALUES(?1, ?2, ?3, NULL, NULL, 1, ?4, ?5, ?6, "
-                   "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
-                   "?23, ?24, ?25, ?26, ?27, ?1, ?28, ?29, ?30, ?31) ON CONFLICT(id) DO NOTHING"),
+      insert_head_(
+          db_->raw(),
+          "INSERT INTO records(number, next_retry_at, due_at, lease, lease_until, "
+          "version, change, fetches, attempts, failures, abandons, retries, replays, "
+          "total, most, flags, tries, status, class, occurrence, source, category, grp, "
+          "event_type, key, message_id, reason, error_type, died_at, payload_size, seat, "
+          "kind, instance, error_text, id, facets) VALUES(?1, ?2, ?3, NULL, NULL, 1, ?4, ?5, ?6, "
+          "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
+          "?23, ?24, ?25, ?26, ?27, ?1, ?28, ?29, ?30, ?31, ?32) ON CONFLICT(id) DO NOTHING"),
       insert_body_(db_->raw(), "INSERT OR REPLACE INTO bodies VALUES(?, ?, ?, ?, ?, ?, ?)"),
       insert_facts_(db_->raw(), "INSERT INTO details VALUES(?, ?)"),
       insert_attempt_(db_->raw(), "INSERT INTO attempts VALUES(?, ?, ?)"),
@@ -243,7 +247,7 @@ std::optional<std::int64_t> Session::insert(const PreparedAppend& append) {
                     record.occurrence, message.source, record.category, record.fingerprint.hash,
                     message.event_type, message.key, message.id, record.reason, record.failure.type,
                     record.died_at, payload_size(message), kind_of(message), instance_of(message),
-                    head_text(record), record.id);
+                    head_text(record), record.id, append.facets);
   insert_head_.run();
   if (db_->changed_rows() == 0) {
     books_.give_back(before);  // a repeat writes nothing at all, not even a sequence
@@ -353,7 +357,7 @@ void Session::write_head(const Edit& edit, std::int64_t seat) {
     const std::uint64_t size = edit.message ? payload_size(m) : edit.before.payload_size;
     statement.bind_from(20, r.occurrence, m.source, r.category, r.fingerprint.hash, m.event_type,
                         m.key, m.id, r.reason, r.failure.type, r.died_at, size, seat, kind_of(m),
-                        instance_of(m), head_text(r));
+                        instance_of(m), head_text(r), facets_of(r));
   }
   run(statement);
 }

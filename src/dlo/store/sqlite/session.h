@@ -12,6 +12,7 @@
 #include "dlo/store/query.h"
 #include "dlo/store/sqlite/books.h"
 #include "dlo/store/sqlite/connection.h"
+#include "dlo/store/sqlite/facets.h"
 #include "dlo/store/sqlite/head.h"
 
 namespace dlo::sqlite {
@@ -22,6 +23,7 @@ struct PreparedAppend {
   std::string envelope;
   std::string facts;
   std::string words;
+  Facets facets = 0;
   std::vector<std::string> attempts;  // encoded, oldest first
 };
 [[nodiscard]] PreparedAppend prepare(const Append& append);
