@@ -46,7 +46,8 @@ class FileSystem {
   [[nodiscard]] virtual std::string describe(const std::string& name) const = 0;
 };
 
-/// A directory of the operating system. Created if missing, unless `read_only`.
+/// A directory of the operating system. Created if missing and locked, unless `read_only`: a
+/// second process (or object) is refused with the owner's pid.
 [[nodiscard]] Result<std::unique_ptr<FileSystem>> open_directory(const std::string& path,
                                                                  bool read_only = false);
 

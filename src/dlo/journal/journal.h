@@ -33,6 +33,7 @@ struct NewRecord {
   std::uint8_t type = 1;
   std::string_view head;
   std::string_view body;
+  std::optional<std::uint32_t> head_crc = {};  // crc32c of `head`, if the caller has it already
 };
 
 /// A record as it is read back.
@@ -67,9 +68,13 @@ struct JournalStats {
   std::uint64_t syncs = 0;
   std::uint64_t bytes_written = 0;  // passed to write calls, zeroing of segments apart
   std::uint64_t disk_bytes = 0;     // size of all files
+  std::uint64_t live_bytes = 0;     // ... but for those that are kept for reuse
   std::uint32_t active_segment = 0;
-  std::uint32_t segments = 0;
+  std::vector<std::uint64_t> segment_numbers;
 };
+
+/// The number of the segment a file of this name holds, if it is one.
+[[nodiscard]] std::optional<std::uint64_t> segment_number(const std::string& file_name);
 
 /// A moment of the journal from which replay can begin.
 struct JournalPosition {
@@ -103,9 +108,12 @@ class Journal {
 
   /// Places records, in order and next to each other, and answers the sequence of the first.
   /// `where[i]` is the location of record i; `where` may be empty. After a crash the list is there
-  /// wholly or not at all. Waits only when the backlog is full. Nothing is durable yet.
+  /// wholly or not at all. Nothing is durable yet. Waits for no sync: call `wait_for_room` before,
+  /// holding no lock.
   virtual Result<std::uint64_t> append(std::span<const NewRecord> records,
                                        std::span<Location> where) = 0;
+  /// Appenders that outrun the disk wait here until it has caught up.
+  virtual Result<void> wait_for_room() = 0;
   virtual Result<void> written(std::uint64_t sequence) = 0;
   virtual Result<void> durable(std::uint64_t sequence) = 0;
 

@@ -163,10 +163,11 @@ Result<void> Log::wait_for_backlog(Lock& lock) {
 Result<std::uint64_t> Log::append(std::span<const NewRecord> records, std::span<Location> where) {
   std::vector<std::uint32_t> crcs(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
-    crcs[i] = crc32c(crc32c(0, records[i].head), records[i].body);
+    const NewRecord& record = records[i];
+    crcs[i] = crc32c(record.head_crc ? *record.head_crc : crc32c(0, record.head), record.body);
   }
   Lock lock(mutex_);
-  const auto ready = wait_for_backlog(lock);
+  const auto ready = usable();
   if (!ready) return ready.error();
   // The whole list goes into one group, so after a crash it is there wholly or not at all.
   std::uint64_t total = 0;
@@ -183,6 +184,18 @@ Result<std::uint64_t> Log::append(std::span<const NewRecord> records, std::span<
   }
   if (backlog_ >= options_.background_at && !syncing_) background_wake_.notify_one();
   return first;
+}
+
+Result<void> Log::wait_for_room() {
+  bool ends_soon = false;
+  {
+    Lock lock(mutex_);
+    const auto ready = wait_for_backlog(lock);
+    if (!ready) return ready;
+    ends_soon = active_->size - std::min(active_->size, group_offset_) < options_.segment_size / 8;
+  }
+  if (ends_soon) segments_.wait_until_prepared();
+  return {};
 }
 
 /// Hands everything placed so far to the kernel, in order. Needs the lock; frees it meanwhile.
@@ -325,8 +338,9 @@ JournalStats Log::stats() {
   stats.syncs = syncs_;
   stats.bytes_written = bytes_written_;
   stats.disk_bytes = segments_.disk_bytes();
+  stats.live_bytes = segments_.live_bytes();
   stats.active_segment = static_cast<std::uint32_t>(active_->number);
-  stats.segments = static_cast<std::uint32_t>(segments_.numbers().size());
+  stats.segment_numbers = segments_.numbers();
   return stats;
 }
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,8 +85,12 @@ class PosixFile final : public File {
 
 class PosixFileSystem final : public FileSystem {
  public:
-  PosixFileSystem(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  ~PosixFileSystem() override { ::close(fd_); }
+  PosixFileSystem(std::string path, int fd, int lock)
+      : path_(std::move(path)), fd_(fd), lock_(lock) {}
+  ~PosixFileSystem() override {
+    ::close(fd_);
+    if (lock_ >= 0) ::close(lock_);  // and with it the lock
+  }
   PosixFileSystem(const PosixFileSystem&) = delete;
   PosixFileSystem& operator=(const PosixFileSystem&) = delete;
 
@@ -132,7 +137,36 @@ class PosixFileSystem final : public FileSystem {
  private:
   std::string path_;
   int fd_;
+  int lock_;
 };
+
+/// The lock of a directory: ends with its process, however that ends. The pid inside is only there
+/// to be told to people.
+Result<int> lock_directory(const std::string& path) {
+  const std::string name = path + "/lock";
+  const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  if (fd < 0) return system_error("journal.open_directory", name, errno);
+  char text[32] = {};
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int reason = errno;
+    const auto size = ::pread(fd, text, sizeof text - 1, 0);
+    ::close(fd);
+    if (reason != EWOULDBLOCK) return system_error("journal.open_directory", name, reason);
+    std::string owner(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+    owner.resize(std::min(owner.find_first_not_of("0123456789"), owner.size()));
+    return Error{Code::refused, "journal.open_directory",
+                 "another process works in " + path + ": pid " +
+                     (owner.empty() ? "unknown" : owner) +
+                     "; stop it first, or use it as a server; nothing was changed"};
+  }
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) < 0) {
+    const int reason = errno;
+    ::close(fd);
+    return system_error("journal.open_directory", name, reason);
+  }
+  return fd;
+}
 
 }  // namespace
 
@@ -142,7 +176,16 @@ Result<std::unique_ptr<FileSystem>> open_directory(const std::string& path, bool
   if (error) return system_error("journal.open_directory", path, error.value());
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return system_error("journal.open_directory", path, errno);
-  return std::unique_ptr<FileSystem>(std::make_unique<PosixFileSystem>(path, fd));
+  int lock = -1;
+  if (!read_only) {
+    const auto locked = lock_directory(path);
+    if (!locked) {
+      ::close(fd);
+      return locked.error();
+    }
+    lock = *locked;
+  }
+  return std::unique_ptr<FileSystem>(std::make_unique<PosixFileSystem>(path, fd, lock));
 }
 
 }  // namespace dlo

@@ -96,7 +96,7 @@ Result<void> Walk::adopt_files() {
   if (!names) return names.error();
   for (const std::string& name : *names) {
     if (name.starts_with("spare-") && !read_only_) (void)files_.remove(name);
-    const auto number = parse_segment_name(name);
+    const auto number = segment_number(name);
     if (!number) continue;
     const auto looked = look_at(name, *number);
     if (!looked) return looked;

@@ -28,7 +28,7 @@ std::string segment_name(std::uint64_t number) {
   return text;
 }
 
-std::optional<std::uint64_t> parse_segment_name(const std::string& name) {
+std::optional<std::uint64_t> segment_number(const std::string& name) {
   if (name.size() != 16 || !name.ends_with(".seg")) return std::nullopt;
   const std::string digits = name.substr(0, 12);
   if (digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
@@ -87,8 +87,14 @@ std::vector<std::uint64_t> Segments::numbers() const {
 }
 
 std::uint64_t Segments::disk_bytes() const {
+  const std::uint64_t live = live_bytes();
   const std::shared_lock lock(mutex_);
-  std::uint64_t total = spares_.size() * options_.segment_size;
+  return live + spares_.size() * options_.segment_size;
+}
+
+std::uint64_t Segments::live_bytes() const {
+  const std::shared_lock lock(mutex_);
+  std::uint64_t total = 0;
   for (const auto& [number, segment] : live_) total += segment->size;
   return total;
 }
@@ -148,6 +154,13 @@ void Segments::prepare_loop() {
     if (made) prepared_ = std::move(*made);
     prepare_wake_.notify_all();
   }
+}
+
+void Segments::wait_until_prepared() {
+  if (!options_.prepare_ahead) return;
+  std::unique_lock lock(prepare_mutex_);
+  prepare_wake_.wait(lock,
+                     [this] { return stopping_ || !(preparing_ || (wanted_ && !prepared_)); });
 }
 
 Result<SegmentPtr> Segments::activate(std::uint64_t number, std::uint64_t room) {

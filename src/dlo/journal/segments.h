@@ -27,7 +27,6 @@ struct Segment {
 using SegmentPtr = std::shared_ptr<Segment>;
 
 [[nodiscard]] std::string segment_name(std::uint64_t number);
-[[nodiscard]] std::optional<std::uint64_t> parse_segment_name(const std::string& name);
 
 /// The files of a journal: which exist, which are spare, and the next one, readied ahead of need
 /// so that appending never waits for a file to be made.
@@ -45,10 +44,14 @@ class Segments {
   /// The segment `number`, at least `room` bytes long, ready to be written, its name synced.
   Result<SegmentPtr> activate(std::uint64_t number, std::uint64_t room);
 
+  /// Waits while the next segment is being made, so that `activate` need not.
+  void wait_until_prepared();
+
   [[nodiscard]] SegmentPtr find(std::uint64_t number) const;
   [[nodiscard]] std::vector<std::uint64_t> numbers() const;
   Result<void> release(std::uint64_t number);
   [[nodiscard]] std::uint64_t disk_bytes() const;
+  [[nodiscard]] std::uint64_t live_bytes() const;  // without the spare ones
 
   /// Ends the thread and removes what was readied but never used.
   void stop();

@@ -99,7 +99,13 @@ std::string BrokerModel::claim(const Delivery& got, Millis lease_for, bool check
     const bool before = other.ahead != item.ahead ? other.ahead
                         : other.ahead             ? age(other) < age(item)
                                                   : rank(other) < rank(item);
-    if (before) return entry.first + " should come before " + got.message->id;
+    const auto facts = [this](const Item& each) {
+      return " (priority " + std::to_string(static_cast<int>(each.priority)) + ", since " +
+             std::to_string((age(each) - now_).count()) + (each.ahead ? ", ahead)" : ")");
+    };
+    if (before) {
+      return entry.first + facts(other) + " should come before " + got.message->id + facts(item);
+    }
   }
   ++item.counters.fetch;
   item.ahead = false;

@@ -1,5 +1,6 @@
 // Random histories on one thread, compared with the plainest model after every step.
 #include <deque>
+#include <functional>
 #include <random>
 
 #include "conformance/broker/broker_suite.h"
@@ -8,18 +9,21 @@
 namespace dlo::testing {
 namespace {
 
+/// Restarts the source and answers the broker that goes on.
+using Restarter = std::function<Broker&(TimePoint)>;
+
 /// Does the same to a broker and to the model, and says where they part.
 class Walk {
  public:
   Walk(Broker& broker, const SourceOptions& options, const Abilities& can, std::uint64_t seed)
-      : broker_(broker), model_(options), options_(options), can_(can), random_(seed) {}
+      : broker_(&broker), model_(options), options_(options), can_(can), random_(seed) {}
 
   /// Empty if they agreed; else what differed and the last steps that led there.
-  std::string run(int steps, const std::function<void(TimePoint)>& end_all_leases) {
+  std::string run(int steps, const Restarter& restart) {
     for (int step = 0; step < steps; ++step) {
       if (chance(2)) now_ += Millis{below(30)};
       model_.advance(now_);
-      auto wrong = act(end_all_leases);
+      auto wrong = act(restart);
       if (wrong.empty()) wrong = compare_stats();
       if (!wrong.empty()) return "step " + std::to_string(step) + ": " + wrong + "\n" + trace();
     }
@@ -39,7 +43,7 @@ class Walk {
     return out;
   }
 
-  std::string act(const std::function<void(TimePoint)>& end_all_leases) {
+  std::string act(const Restarter& restart) {
     const int what = below(100);
     if (what < 30) return publish();
     if (what < 55) return receive();
@@ -51,7 +55,8 @@ class Walk {
     if (what == 98) return purge();
     if (can_.restart && chance(3)) {
       note("every holder dies");
-      end_all_leases(now_);
+      must(broker_->stats(now_));  // what ran out before the end, ran out
+      broker_ = &restart(now_);
       model_.end_all_leases();
     }
     return {};
@@ -71,7 +76,7 @@ class Walk {
     note("publish " + made.id + " key " + made.key + " priority " +
          std::to_string(static_cast<int>(made.priority)) + " delay " +
          std::to_string(publication.delay.count()));
-    must(broker_.publish({&publication, 1}, now_));
+    must(broker_->publish({&publication, 1}, now_));
     model_.publish(made.id, item, publication.delay);
     return {};
   }
@@ -80,7 +85,7 @@ class Walk {
     // Where expired ones are dropped, take all: which of them a smaller limit leaves is open.
     const auto limit = options_.drop_expired ? 100'000U : static_cast<unsigned>(below(6));
     const Millis lease_for{1 + below(80)};
-    const auto got = must(broker_.receive({limit, lease_for, 0ms}, now_));
+    const auto got = must(broker_->receive({limit, lease_for, 0ms}, now_));
     std::string names;
     for (const auto& delivery : got) names += " " + delivery.message->id;
     note("receive " + std::to_string(limit) + ":" + names);
@@ -107,7 +112,7 @@ class Walk {
   std::string start() {
     if (leases_.empty()) return {};
     const auto lease = chance(20) ? LeaseToken{{random_(), random_()}} : leases_[pick()];
-    const bool live = must(broker_.start({&lease, 1}, now_)).at(0);
+    const bool live = must(broker_->start({&lease, 1}, now_)).at(0);
     note(std::string("start: ") + (live ? "live" : "lost"));
     return live == model_.start(lease) ? "" : "start answered otherwise";
   }
@@ -116,7 +121,7 @@ class Walk {
     if (leases_.empty()) return {};
     const auto lease = leases_[pick()];
     const Millis lease_for{1 + below(80)};
-    const bool live = must(broker_.renew({&lease, 1}, now_, lease_for)).at(0);
+    const bool live = must(broker_->renew({&lease, 1}, now_, lease_for)).at(0);
     note(std::string("renew: ") + (live ? "live" : "lost"));
     return live == model_.renew(lease, lease_for) ? "" : "renew answered otherwise";
   }
@@ -142,7 +147,7 @@ class Walk {
     } else if (how == 5) {
       settlement.ending = DeadLettered{chance(2)};
     }
-    const auto answer = must(broker_.settle({&settlement, 1}, now_)).at(0);
+    const auto answer = must(broker_->settle({&settlement, 1}, now_)).at(0);
     note("settle as " + std::to_string(settlement.ending.index()) +
          (answer.settled == Settled::done ? ": done" : ": lost"));
     const auto expected = model_.settle(settlement);
@@ -154,7 +159,7 @@ class Walk {
     if (!can_.admin) return {};
     paused_ = !paused_ && chance(2);
     note(paused_ ? "pause" : "resume");
-    must(paused_ ? broker_.admin()->pause() : broker_.admin()->resume());
+    must(paused_ ? broker_->admin()->pause() : broker_->admin()->resume());
     model_.pause(paused_);
     return {};
   }
@@ -163,7 +168,7 @@ class Walk {
     if (!can_.admin) return {};
     const std::string key(1, static_cast<char>('a' + below(4)));
     note("free key " + key);
-    must(broker_.admin()->free_key(key));
+    must(broker_->admin()->free_key(key));
     model_.free_key(key);
     return {};
   }
@@ -171,17 +176,17 @@ class Walk {
   std::string purge() {
     if (!can_.admin || !chance(3)) return {};
     note("purge");
-    must(broker_.stats(now_));  // QueueAdmin has no clock of its own
-    return must(broker_.admin()->purge()) == model_.purge() ? "" : "purged another number";
+    must(broker_->stats(now_));  // QueueAdmin has no clock of its own
+    return must(broker_->admin()->purge()) == model_.purge() ? "" : "purged another number";
   }
 
   std::string compare_stats() {
-    const auto got = describe(must(broker_.stats(now_)));
+    const auto got = describe(must(broker_->stats(now_)));
     const auto expected = describe(model_.stats());
     return got == expected ? "" : "stats are\n  " + got + "\nbut should be\n  " + expected;
   }
 
-  Broker& broker_;
+  Broker* broker_;
   BrokerModel model_;
   SourceOptions options_;
   Abilities can_;
@@ -206,7 +211,11 @@ TEST_P(BrokerSuite, RandomHistoriesGoAsTheModelSays) {
     options.drop_expired = seed % 3 == 0;
     options.keys_in_order = seed % 5 != 0;
     Walk walk(open(options), options, can(), seed);
-    const auto wrong = walk.run(600, [&](TimePoint now) { restart(Restart::crash, now); });
+    const auto how = seed % 4 == 0 ? Restart::clean : Restart::crash;
+    const auto wrong = walk.run(600, [&](TimePoint now) -> Broker& {
+      restart(how, now);
+      return broker();
+    });
     ASSERT_TRUE(wrong.empty()) << "seed " << seed << ", " << wrong;
   }
 }

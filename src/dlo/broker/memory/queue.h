@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dlo/broker/broker.h"
-#include "dlo/broker/memory/lineup.h"
+#include "dlo/broker/lineup.h"
 #include "dlo/broker/memory/slab.h"
 #include "dlo/broker/source_options.h"
 #include "dlo/broker/timing.h"

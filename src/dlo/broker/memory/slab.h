@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dlo/broker/lineup.h"
 #include "dlo/core/counters.h"
 #include "dlo/core/failure.h"
 #include "dlo/core/message.h"
@@ -13,9 +14,6 @@
 namespace dlo::memory {
 
 struct KeyLine;
-
-using SlotNumber = std::uint32_t;
-inline constexpr SlotNumber no_slot = 0xFFFF'FFFF;
 
 enum class Place : std::uint8_t { free, ready, delayed, leased, held };
 inline constexpr std::size_t place_count = 5;
@@ -78,37 +76,24 @@ class Slab {
   [[nodiscard]] Slot& operator[](SlotNumber number) noexcept {
     return blocks_[number / block_size][number % block_size];
   }
+  [[nodiscard]] const Slot& operator[](SlotNumber number) const noexcept {
+    return blocks_[number / block_size][number % block_size];
+  }
   [[nodiscard]] SlotNumber size() const noexcept { return used_; }
+
+  // What lines ask of a table.
+  [[nodiscard]] SlotNumber next(SlotNumber number) const noexcept { return (*this)[number].next; }
+  void set_next(SlotNumber number, SlotNumber next) noexcept { (*this)[number].next = next; }
+  [[nodiscard]] TimePoint since(SlotNumber number) const noexcept { return (*this)[number].since; }
+  [[nodiscard]] Priority priority(SlotNumber number) const noexcept {
+    return (*this)[number].priority;
+  }
 
  private:
   static constexpr SlotNumber block_size = 1024;
   std::vector<std::unique_ptr<Slot[]>> blocks_;
   SlotNumber used_ = 0;
   SlotNumber free_ = no_slot;
-};
-
-/// A line of slots, first in first out, through `Slot::next`.
-struct Line {
-  SlotNumber first = no_slot;
-  SlotNumber last = no_slot;
-
-  [[nodiscard]] bool empty() const noexcept { return first == no_slot; }
-  void push(Slab& slab, SlotNumber number) noexcept {
-    slab[number].next = no_slot;
-    if (empty()) {
-      first = number;
-    } else {
-      slab[last].next = number;
-    }
-    last = number;
-  }
-  SlotNumber pop(Slab& slab) noexcept {
-    const auto number = first;
-    first = slab[number].next;
-    if (first == no_slot) last = no_slot;
-    slab[number].next = no_slot;
-    return number;
-  }
 };
 
 }  // namespace dlo::memory

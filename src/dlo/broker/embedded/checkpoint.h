@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "dlo/broker/embedded/holdings.h"
+#include "dlo/journal/file_system.h"
+#include "dlo/journal/journal.h"
+
+namespace dlo::embedded {
+
+/// Where reading back begins, and what was held there.
+struct LoadedCheckpoint {
+  JournalPosition position;
+  std::uint64_t incarnation = 0;
+  std::uint64_t size = 0;  // of the file
+};
+
+/// Everything but the slots and those who arrive, as of now.
+[[nodiscard]] std::string describe_holdings(Holdings& holdings, const JournalPosition& position,
+                                            std::uint64_t incarnation);
+/// A publication that was written but not yet visible.
+struct ArrivalNote {
+  SlotNumber slot = no_slot;
+  std::string key;
+};
+
+/// Writes a checkpoint beside the old one and puts it in its place. `next_block` fills in the next
+/// block of slots; false: there are no more. Answers the size of the file.
+[[nodiscard]] Result<std::uint64_t> write_checkpoint_file(
+    FileSystem& files, const std::string& description, const std::vector<ArrivalNote>& arrivals,
+    const std::function<bool(Slot*)>& next_block);
+
+/// Empty if there is none. One that is damaged is an error: what it replaces is gone.
+[[nodiscard]] Result<std::optional<LoadedCheckpoint>> load_checkpoint(FileSystem& files,
+                                                                      Holdings& holdings);
+
+}  // namespace dlo::embedded

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "dlo/broker/embedded/depot.h"
+
+namespace dlo::embedded {
+
+/// A message that is about to be read: where it lies, and what its slot says of it.
+struct Depot::Claim {
+  SlotNumber slot = no_slot;
+  std::uint64_t number = 0;  // of its lease
+  TimePoint until{};
+  Address at;
+  bool has_state = false;
+  bool carries = false;
+  bool can_expire = false;
+  bool repeat = false;
+};
+
+/// The same, read.
+struct Depot::Loaded {
+  std::shared_ptr<Message> message;
+  MessageState state;
+  Address body;
+  bool left_out = false;  // expired and dropped, or its lease was over before it was read
+};
+
+}  // namespace dlo::embedded

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "dlo/broker/embedded/slots.h"
+#include "dlo/core/time.h"
+
+namespace dlo::embedded {
+
+/// The messages whose delay has not ended, linked through their own slots: a timing wheel that
+/// costs a waiting message nothing. As dlo/broker/timing.h, but singly linked, because delays end
+/// and are never taken back one by one; `remove_if` takes out many.
+class DelayWheel {
+ public:
+  /// `slots[number].time()` says when it ends.
+  void set(Slots& slots, SlotNumber number) noexcept {
+    ++size_;
+    place(slots, number);
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// When to look again, as TimingWheel::next.
+  [[nodiscard]] std::optional<TimePoint> next(const Slots& slots) const noexcept;
+
+  /// Takes out everything that is due at `now` and calls `due(number)` for each, in order.
+  template <typename F>
+  void advance(Slots& slots, TimePoint now, F&& due) {
+    const auto tick = pack(now);
+    if (tick + slack < current_) rewind(slots, tick);
+    if (!late_.empty()) fire_late(slots, tick, due);
+    while (levels_ != 0) {
+      const auto bucket = first_bucket();
+      if (bucket.begins > tick) break;
+      current_ = bucket.begins;
+      Line line = std::exchange(lines_[bucket.level * width + bucket.slot], {});
+      vacate(bucket.level, bucket.slot);
+      while (!line.empty()) {
+        const auto number = line.pop(slots);
+        if (slots[number].time() == current_) {
+          --size_;
+          due(number);
+        } else {
+          place(slots, number);
+        }
+      }
+    }
+    current_ = std::max(current_, tick);
+  }
+
+  /// Takes out every message for which `leaves(number)` holds.
+  template <typename F>
+  void remove_if(Slots& slots, F&& leaves) {
+    Line all = take_all(slots);
+    while (!all.empty()) {
+      const auto number = all.pop(slots);
+      if (leaves(number)) {
+        --size_;
+      } else {
+        place(slots, number);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t width = 64;
+  static constexpr std::uint32_t bits = 6;
+  static constexpr std::uint32_t level_count = 8;  // 6 x 8 = the 48 bits of a moment
+  static constexpr std::uint64_t slack = 1000;     // callers' clocks disagree by a little
+
+  struct Bucket {
+    std::uint32_t level;
+    std::uint32_t slot;
+    std::uint64_t begins;
+  };
+
+  void place(Slots& slots, SlotNumber number) noexcept;
+  [[nodiscard]] Bucket first_bucket() const noexcept;
+  void vacate(std::uint32_t level, std::uint32_t slot) noexcept {
+    occupied_[level] &= ~(std::uint64_t{1} << slot);
+    if (occupied_[level] == 0) levels_ &= ~(1U << level);
+  }
+  [[nodiscard]] Line take_all(Slots& slots) noexcept;
+  void rewind(Slots& slots, std::uint64_t tick) noexcept;
+
+  template <typename F>
+  void fire_late(Slots& slots, std::uint64_t tick, F& due) {
+    Line line = std::exchange(late_, {});
+    while (!line.empty()) {
+      const auto number = line.pop(slots);
+      if (slots[number].time() <= tick) {
+        --size_;
+        due(number);
+      } else {
+        late_.push(slots, number);
+      }
+    }
+  }
+
+  std::array<Line, level_count * width> lines_{};
+  std::array<std::uint64_t, level_count> occupied_{};
+  std::uint32_t levels_ = 0;
+  Line late_;  // set to a moment that had already passed
+  std::uint64_t current_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace dlo::embedded

@@ -1,0 +1,205 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dlo/broker/broker.h"
+#include "dlo/broker/embedded/embedded_options.h"
+#include "dlo/broker/embedded/holdings.h"
+#include "dlo/broker/embedded/records.h"
+#include "dlo/journal/file_system.h"
+#include "dlo/journal/journal.h"
+
+namespace dlo::embedded {
+
+/// Records on their way into the journal, as one list.
+class RecordList {
+ public:
+  void add(RecordType type, std::string bytes) {
+    records_.push_back(
+        {static_cast<std::uint8_t>(type), bytes_.emplace_back(std::move(bytes)), {}});
+  }
+  /// `head` stays the caller's.
+  void add(RecordType type, std::string_view head, std::uint32_t head_crc, std::string tail) {
+    records_.push_back(
+        {static_cast<std::uint8_t>(type), head, bytes_.emplace_back(std::move(tail)), head_crc});
+  }
+  [[nodiscard]] std::span<const NewRecord> all() const noexcept { return records_; }
+  [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return records_.empty(); }
+
+ private:
+  std::deque<std::string> bytes_;  // never move
+  std::vector<NewRecord> records_;
+};
+
+/// Where a list went.
+struct Placed {
+  std::uint64_t first = 0;  // sequence of the first record
+  std::uint64_t last = 0;
+  std::vector<Location> where;
+  [[nodiscard]] Address at(std::size_t index) const noexcept {
+    return {where[index], first + index};
+  }
+};
+
+/// All queues of one directory on one journal. What is decided about messages is in Holdings; here
+/// is the order of effects: decide under the lock, write into the journal's group, change what is
+/// held, free the lock, and only then wait for the disk and answer.
+/// Locks   One, `mutex_`, never held while anything syncs. Bodies are read without it: a leased
+///         message does not move.
+class Depot {
+ public:
+  Depot(FileSystem& files, const EmbeddedOptions& options);
+  ~Depot();
+  Depot(const Depot&) = delete;
+  Depot& operator=(const Depot&) = delete;
+
+  Result<void> open(TimePoint now, RecoveryReport& report);
+  Result<void> close();
+
+  /// The number of the queue named `options.source`, made or changed to have these settings.
+  Result<std::uint16_t> declare(const SourceOptions& options, bool keeps_dead);
+  [[nodiscard]] std::vector<std::string> names();
+  [[nodiscard]] const std::string& partition() const noexcept { return partition_; }
+
+  Result<std::vector<PublishAnswer>> publish(std::uint16_t queue,
+                                             std::span<const Publication> messages,
+                                             const Failure* undecodable, TimePoint now);
+  Result<std::vector<Delivery>> receive(std::uint16_t queue, const ReceiveRequest& request,
+                                        TimePoint now);
+  Result<std::vector<bool>> start(std::uint16_t queue, std::span<const LeaseToken> leases,
+                                  TimePoint now);
+  Result<std::vector<SettleAnswer>> settle(std::uint16_t queue,
+                                           std::span<const Settlement> settlements, TimePoint now);
+  Result<std::vector<bool>> renew(std::uint16_t queue, std::span<const LeaseToken> leases,
+                                  TimePoint now, Millis lease_for);
+  Result<SourceStats> stats(std::uint16_t queue, TimePoint now);
+  Result<void> pause(std::uint16_t queue, bool paused);
+  Result<std::uint64_t> purge(std::uint16_t queue);
+  Result<std::vector<MessagePtr>> peek(std::uint16_t queue, bool dead, std::size_t limit);
+  Result<void> free_key(std::uint16_t queue, const std::string& key);
+  Result<std::uint64_t> move_all(std::uint16_t from, std::uint16_t to);
+  Result<std::uint64_t> redrive(std::uint16_t queue);
+  [[nodiscard]] std::uint64_t dead(std::uint16_t queue);
+  /// Later calls for this queue answer unavailable; those who wait are woken.
+  void close_queue(std::uint16_t queue) noexcept;
+
+  /// Writes down what is held, so that reading back begins here, and frees what nobody needs.
+  Result<void> checkpoint();
+  [[nodiscard]] JournalStats journal_stats() { return journal_->stats(); }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  struct Doorbell {  // of one queue
+    std::condition_variable rung;
+    std::uint32_t waiting = 0;
+    bool closed = false;
+  };
+  struct Arrival {
+    std::uint64_t sequence;
+    SlotNumber slot;
+    std::string key;
+  };
+  struct Incoming;
+  struct Claim;
+  struct Loaded;
+  struct Ended;
+
+  // opening
+  Result<void> apply(const Entry& entry);
+  Result<void> apply_published(const Entry& entry);
+  Result<void> apply_small(const Entry& entry);
+  Result<void> apply_to_queue(const Entry& entry);
+  Result<void> end_leases_of_last_life(TimePoint now);
+  bool load_state(Lease& lease);
+  Result<void> check_files(std::uint64_t from);
+  Result<void> be_born();
+
+  // writing
+  Result<Placed> append(const RecordList& records);
+  void admit(std::uint64_t durable, TimePoint now);
+  void advance(TimePoint now);
+  Result<void> end_leases(const std::vector<Lease*>& leases, TimePoint now);
+  /// Leases that ran out stay so if the process dies. For calls that write nothing else.
+  Result<void> hand_over_ends(Lock& lock);
+  void ring(std::uint16_t queue, std::uint64_t ready) noexcept;
+  void ring_all() noexcept;
+
+  // publishing
+  static void encode(const QueueRecord& queue, std::span<const Publication> messages,
+                     const Failure* undecodable, TimePoint now, std::vector<Incoming>& incoming);
+  static void find_duplicates(QueueState& queue, std::vector<Incoming>& incoming, TimePoint now);
+  static Result<void> check_room(QueueState& queue, const std::vector<Incoming>& incoming);
+  Result<Placed> place(std::vector<Incoming>& incoming);
+
+  // receiving
+  [[nodiscard]] Claim claim_of(SlotNumber number) const;
+  Result<std::vector<Claim>> claim(QueueState& queue, const ReceiveRequest& request, TimePoint now,
+                                   std::uint64_t& sequence);
+  Result<std::vector<Claim>> wait_and_claim(QueueState& queue, const ReceiveRequest& request,
+                                            TimePoint& now, std::uint64_t& sequence);
+  std::vector<Loaded> load(const std::vector<Claim>& claims);
+  std::vector<Result<std::string>> read_each(const std::vector<Address>& addresses);
+  void load_body(const Result<std::string>& record, const Address& at, Loaded& into);
+  void fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded);
+  std::vector<Delivery> deliver(QueueState& queue, const std::vector<Claim>& claims,
+                                std::vector<Loaded>& loaded, TimePoint now);
+  Result<void> drop_expired(const std::vector<Claim>& expired, TimePoint now);
+
+  // settling
+  Ended decide(Lease& lease, const Ending& ending, TimePoint now);
+  Result<Placed> write(const std::vector<Ended>& ended);
+  void carry_out(const std::vector<Ended>& ended, const Placed& placed, TimePoint now);
+
+  [[nodiscard]] Lease* find(const LeaseToken& token, std::uint16_t queue) noexcept;
+  [[nodiscard]] Result<QueueState*> usable(std::uint16_t queue, const char* where);
+  [[nodiscard]] Error refuse(const char* where, std::string detail) const;
+  Result<void> write_down(Lock& lock, RecordType type, std::string bytes,
+                          const std::function<void()>& then);
+  Result<std::uint64_t> purge_stateful(std::uint16_t queue, std::span<const SlotNumber> slots);
+
+  // housekeeping
+  void housekeep();
+  [[nodiscard]] bool checkpoint_due() const noexcept;
+  Result<void> write_checkpoint(JournalPosition& position);
+  Result<void> free_segments(std::uint64_t below);
+  Result<bool> move_stragglers();
+  Result<void> relocate(const std::vector<Claim>& claims, const std::vector<bool>& victims);
+  Result<void> relocate_one(const Claim& claim, const std::string& body, const Address& body_at,
+                            std::optional<StateRecord>& state, bool moves_body);
+
+  FileSystem& files_;
+  const EmbeddedOptions options_;
+  std::unique_ptr<Journal> journal_;
+  std::string partition_;  // names this incarnation in positions
+  std::uint64_t incarnation_ = 0;
+
+  std::mutex mutex_;
+  Holdings holdings_;
+  std::deque<Arrival> arrivals_;  // written, not yet synced, in order
+  std::deque<Doorbell> doorbells_;
+  std::vector<std::optional<std::pair<std::uint64_t, TimePoint>>> oldest_;  // by queue, cached
+  std::uint64_t leases_granted_ = 0;
+  std::uint64_t last_end_ = 0;  // record of the last leases that ran out
+  std::uint32_t epoch_ = 0;
+  std::uint64_t appended_ = 0;  // bytes since the last checkpoint
+  std::uint64_t checkpoint_size_ = 0;
+  bool closed_ = false;
+
+  std::mutex checkpoint_mutex_;
+  std::condition_variable housekeeping_;
+  bool stopping_ = false;
+  std::thread housekeeper_;
+};
+
+}  // namespace dlo::embedded

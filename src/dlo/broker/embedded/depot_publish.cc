@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <map>
+
+#include "dlo/broker/embedded/depot.h"
+#include "dlo/broker/moments.h"
+#include "dlo/journal/crc32c.h"
+
+namespace dlo::embedded {
+
+/// One publication on its way in.
+struct Depot::Incoming {
+  std::string bytes;  // fields and payload
+  std::uint32_t meta_size = 0;
+  std::uint32_t crc = 0;
+  std::string_view key;
+  PublishTail tail;
+  std::optional<std::uint64_t> repeats;   // position of what it repeats
+  std::optional<std::size_t> repeats_in;  // ... or which of this batch
+  [[nodiscard]] bool accepted() const noexcept { return !repeats && !repeats_in; }
+};
+
+// Everything that needs no lock: most of the work of a publication.
+void Depot::encode(const QueueRecord& queue, std::span<const Publication> messages,
+                   const Failure* undecodable, TimePoint now, std::vector<Incoming>& incoming) {
+  const SourceOptions& options = queue.options;
+  incoming.resize(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Message& message = *messages[i].message;
+    Incoming& in = incoming[i];
+    in.bytes.reserve((message.payload ? message.payload->size() : 0) + 128);
+    in.meta_size = encode_message(
+        {message, now, options.ttl, options.source.empty(), messages[i].counters, undecodable},
+        in.bytes);
+    in.crc = crc32c(0, in.bytes);
+    PublishTail& tail = in.tail;
+    tail.meta_size = in.meta_size;
+    tail.queue = queue.number;
+    tail.priority = message.priority;
+    tail.keyed = options.keys_in_order && !message.key.empty();
+    if (tail.keyed) in.key = message.key;
+    tail.can_expire = message.expires_at.has_value() || options.ttl.has_value();
+    tail.carries = messages[i].counters != Counters{} || undecodable != nullptr;
+    tail.now = now;
+    tail.due = later(now, messages[i].delay);
+    // Waiting longer than a message lives helps nobody.
+    if (message.expires_at) {
+      tail.due = std::max(now, std::min(tail.due, *message.expires_at));
+    } else if (options.ttl) {
+      tail.due = std::min(tail.due, later(now, *options.ttl));
+    }
+    if (options.dedupe_window > Millis{0} && !messages[i].dedupe_id.empty()) {
+      tail.dedupe = digest_of(messages[i].dedupe_id);
+    }
+  }
+}
+
+void Depot::find_duplicates(QueueState& queue, std::vector<Incoming>& incoming, TimePoint now) {
+  std::map<IdDigest, std::size_t> in_batch;
+  for (std::size_t i = 0; i < incoming.size(); ++i) {
+    Incoming& in = incoming[i];
+    if (!in.tail.dedupe) continue;
+    in.repeats = queue.dedupe.find(*in.tail.dedupe, now);
+    if (in.repeats) continue;
+    const auto [first, added] = in_batch.emplace(*in.tail.dedupe, i);
+    if (!added) in.repeats_in = first->second;
+  }
+}
+
+Result<void> Depot::check_room(QueueState& queue, const std::vector<Incoming>& incoming) {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  for (const Incoming& in : incoming) {
+    if (!in.accepted()) continue;
+    ++count;
+    bytes += in.bytes.size();
+  }
+  const SourceOptions& options = queue.options();
+  const auto room = [&](std::optional<std::uint64_t> limit, std::uint64_t here, std::uint64_t more,
+                        const std::string& unit, const std::string& setting) -> Result<void> {
+    if (!limit || more == 0 || (more <= *limit && here <= *limit - more)) return {};
+    const bool never = more > *limit;
+    return Error{never ? Code::invalid_argument : Code::full, "embedded.publish",
+                 "queue \"" + options.source + "\" holds " + std::to_string(here) + " " + unit +
+                     " of at most " + std::to_string(*limit) + "; " + std::to_string(more) +
+                     " more have no room and nothing of the batch was taken; " +
+                     (never ? "send smaller batches or raise "
+                            : "try again when consumers have made room, or raise ") +
+                     setting};
+  };
+  auto ok = room(options.max_messages, queue.messages(), count, "messages", "max_messages");
+  if (ok) ok = room(options.max_bytes, queue.totals.bytes, bytes, "bytes", "max_bytes");
+  return ok;
+}
+
+// Takes slots, writes, and remembers who arrives when the write is synced. All or none.
+Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
+  RecordList records;
+  for (Incoming& in : incoming) {
+    if (!in.accepted()) continue;
+    in.tail.slot = holdings_.take_slot();
+    std::string tail;
+    embedded::encode(in.tail, tail);
+    records.add(RecordType::published, in.bytes, in.crc, std::move(tail));
+  }
+  if (records.empty()) return Placed{};
+  auto placed = append(records);
+  std::size_t index = 0;
+  for (const Incoming& in : incoming) {
+    if (!in.accepted()) continue;
+    if (!placed) {
+      holdings_.untake(in.tail.slot);
+      continue;
+    }
+    const Address at = placed->at(index++);
+    holdings_.put(in.tail, at, static_cast<std::uint32_t>(in.bytes.size()));
+    arrivals_.push_back({at.sequence, in.tail.slot, std::string(in.key)});
+  }
+  return placed;
+}
+
+Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
+                                                  std::span<const Publication> messages,
+                                                  const Failure* undecodable, TimePoint now) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].message != nullptr) continue;
+    return refuse("embedded.publish", "publication " + std::to_string(i) + " of " +
+                                          std::to_string(messages.size()) +
+                                          " holds no message; nothing of the batch was taken");
+  }
+  std::vector<Incoming> incoming;
+  QueueState* queue = nullptr;
+  QueueRecord settings;
+  {
+    const Lock lock(mutex_);
+    auto found = usable(number, "embedded.publish");
+    if (!found) return found.error();
+    queue = *found;
+    settings = queue->record;
+  }
+  encode(settings, messages, undecodable, now, incoming);
+  for (const Incoming& in : incoming) {
+    if (in.meta_size <= max_meta_size) continue;
+    return refuse(
+        "embedded.publish",
+        "the fields of a message (headers, key, id and others, without the payload) take " +
+            std::to_string(in.meta_size) + " bytes; at most " + std::to_string(max_meta_size) +
+            " are possible; nothing of the batch was taken; move large values into the "
+            "payload");
+  }
+  if (const auto room = journal_->wait_for_room(); !room) return room.error();
+  Placed placed;
+  {
+    const Lock lock(mutex_);
+    if (const auto still = usable(number, "embedded.publish"); !still) return still.error();
+    advance(now);
+    find_duplicates(*queue, incoming, now);
+    if (const auto room = check_room(*queue, incoming); !room) return room.error();
+    auto done = place(incoming);
+    if (!done) return done.error();
+    placed = std::move(*done);
+  }
+  // A repeat is as good as what it repeats: that has to be durable too.
+  auto last = placed.last;
+  for (const Incoming& in : incoming) last = std::max(last, in.repeats.value_or(0));
+  if (const auto durable = journal_->durable(last); !durable) return durable.error();
+  if (!placed.where.empty()) {
+    const Lock lock(mutex_);
+    admit(placed.last, now);
+  }
+  std::vector<PublishAnswer> answers;
+  answers.reserve(incoming.size());
+  std::uint64_t next = placed.first;
+  const auto at = [&](std::uint64_t position) {
+    return Position{partition_, static_cast<std::int64_t>(position)};
+  };
+  for (const Incoming& in : incoming) {
+    if (in.repeats_in) {
+      answers.push_back({true, answers[*in.repeats_in].position});
+    } else if (in.repeats) {
+      answers.push_back({true, at(*in.repeats)});
+    } else {
+      answers.push_back({false, at(next++)});
+    }
+  }
+  return answers;
+}
+
+}  // namespace dlo::embedded

@@ -1,0 +1,296 @@
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "dlo/broker/embedded/claim.h"
+#include "dlo/broker/embedded/depot.h"
+#include "dlo/broker/moments.h"
+
+namespace dlo::embedded {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+Failure damaged(const Error& error) {
+  Failure failure;
+  failure.type = "DamagedRecord";
+  failure.text = error.detail;
+  return failure;
+}
+
+}  // namespace
+
+Depot::Claim Depot::claim_of(SlotNumber number) const {
+  const Slot& slot = holdings_.slots()[number];
+  Claim claim;
+  claim.slot = number;
+  claim.at = holdings_.address_of(number);
+  claim.has_state = slot.has_state;
+  claim.carries = slot.carries;
+  claim.can_expire = slot.can_expire;
+  claim.repeat = slot.repeat;
+  return claim;
+}
+
+// Takes what is next, counts it as claimed and writes that down.
+Result<std::vector<Depot::Claim>> Depot::claim(QueueState& queue, const ReceiveRequest& request,
+                                               TimePoint now, std::uint64_t& sequence) {
+  advance(now);
+  std::vector<Claim> claims;
+  if (queue.totals.paused) return claims;
+  std::uint64_t bytes = 0;
+  std::vector<SlotNumber> slots;
+  while (slots.size() < request.limit && (slots.empty() || bytes < request.bytes)) {
+    const auto slot = holdings_.pop_ready(queue);
+    if (slot == no_slot) break;
+    slots.push_back(slot);
+    bytes += std::max<std::uint64_t>(holdings_.slots()[slot].size, 1);
+  }
+  if (slots.empty()) return claims;
+  std::string record;
+  encode_slots(slots, record);
+  RecordList records;
+  records.add(RecordType::claimed, std::move(record));
+  const auto placed = append(records);
+  if (!placed) {
+    for (const auto slot : slots) holdings_.push_ready(slot, now);
+    return placed.error();
+  }
+  sequence = placed->last;
+  const auto until = later(now, request.lease_for);
+  claims.reserve(slots.size());
+  for (const auto slot : slots) {
+    Claim& claim = claims.emplace_back(claim_of(slot));
+    claim.number = ++leases_granted_;
+    claim.until = until;
+    holdings_.lease(slot, claim.number, until);
+  }
+  return claims;
+}
+
+// As `claim`, waiting as long as the caller allows. `now` becomes the moment it was decided at.
+Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
+                                                        const ReceiveRequest& request,
+                                                        TimePoint& now, std::uint64_t& sequence) {
+  const auto number = queue.record.number;
+  const auto asked = now;
+  const auto began = Steady::now();
+  const auto longest = std::min(request.wait, Millis{std::chrono::hours{24}});
+  const auto deadline = began + longest;
+  Lock lock(mutex_);
+  Doorbell& bell = doorbells_[number];
+  while (true) {
+    if (const auto ok = usable(number, "embedded.receive"); !ok) return ok.error();
+    auto claims = claim(queue, request, now, sequence);
+    if (!claims || !claims->empty() || request.limit == 0 || longest <= Millis{0} ||
+        Steady::now() >= deadline) {
+      // Whoever else waits must know of the deadlines this one leaves behind.
+      if (bell.waiting > 0) bell.rung.notify_one();
+      if (claims && claims->empty()) {
+        if (const auto done = hand_over_ends(lock); !done) return done.error();
+      }
+      return claims;
+    }
+    auto until = deadline;
+    if (const auto due = holdings_.next_due(); due && *due < later(asked, longest)) {
+      until = std::min(until, began + std::max(Millis{0}, *due - asked));
+    }
+    ++bell.waiting;
+    bell.rung.wait_until(lock, until);
+    --bell.waiting;
+    now = later(asked, std::chrono::floor<Millis>(Steady::now() - began));
+  }
+}
+
+/// All of them, or each by itself if one cannot be read: one damaged record harms nobody else.
+std::vector<Result<std::string>> Depot::read_each(const std::vector<Address>& addresses) {
+  std::vector<Result<std::string>> out;
+  out.reserve(addresses.size());
+  if (auto all = journal_->read(addresses)) {
+    for (auto& each : *all) out.emplace_back(std::move(each));
+    return out;
+  }
+  for (const Address& address : addresses) {
+    auto one = journal_->read({&address, 1});
+    if (one) {
+      out.emplace_back(std::move(one->front()));
+    } else {
+      out.emplace_back(one.error());
+    }
+  }
+  return out;
+}
+
+void Depot::load_body(const Result<std::string>& record, const Address& at, Loaded& into) {
+  into.body = at;
+  const auto stored = record ? decode_published(*record) : std::nullopt;
+  if (stored) into.message = decode_message(*stored);
+  auto position = at.sequence;
+  if (stored && stored->tail.position) position = *stored->tail.position;
+  if (stored && stored->tail.carries && into.state.is_fresh()) into.state = carried_state(*stored);
+  if (into.message == nullptr) {
+    into.message = std::make_shared<Message>();
+    if (record) into.message->payload = *record;
+    const Error unreadable{Code::corrupt, "embedded.receive",
+                           "the record of this message is not one this program can read"};
+    into.state.undecodable =
+        std::make_shared<const Failure>(damaged(record ? unreadable : record.error()));
+  }
+  into.message->position = Position{partition_, static_cast<std::int64_t>(position)};
+}
+
+std::vector<Depot::Loaded> Depot::load(const std::vector<Claim>& claims) {
+  std::vector<Loaded> loaded(claims.size());
+  std::vector<Address> addresses;
+  std::uint64_t newest = 0;
+  for (const Claim& each : claims) {
+    addresses.push_back(each.at);
+    newest = std::max(newest, each.at.sequence);
+  }
+  if (!claims.empty()) (void)journal_->written(newest);  // a state may not have left yet
+  const auto records = read_each(addresses);
+  std::vector<std::size_t> stateful;
+  std::vector<Address> bodies;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (!claims[i].has_state) {
+      load_body(records[i], claims[i].at, loaded[i]);
+      continue;
+    }
+    auto state = records[i] ? decode_state(*records[i]) : std::nullopt;
+    if (state) {
+      loaded[i].state = std::move(state->state);
+      stateful.push_back(i);
+      bodies.push_back(state->body);
+    } else {
+      load_body(records[i], claims[i].at, loaded[i]);
+    }
+  }
+  if (bodies.empty()) return loaded;
+  const auto found = read_each(bodies);
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    load_body(found[i], bodies[i], loaded[stateful[i]]);
+  }
+  return loaded;
+}
+
+// What the holder's ending will need.
+void Depot::fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded) {
+  const auto counted = [](MessageState& state) {
+    if (state.counters.fetch != UINT32_MAX) ++state.counters.fetch;
+  };
+  for (Loaded& each : loaded) counted(each.state);
+  bool needed = false;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    needed = needed || claims[i].has_state || claims[i].carries || claims[i].can_expire ||
+             loaded[i].state.undecodable != nullptr;
+  }
+  if (!needed) return;
+  const Lock lock(mutex_);
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    Lease* lease = holdings_.find(claims[i].slot, claims[i].number);
+    if (lease == nullptr) {
+      // Whatever was read may be another's by now: its new holder reads it anew.
+      loaded[i].left_out = true;
+      continue;
+    }
+    lease->expires_at = loaded[i].message->expires_at;
+    if (lease->loaded) continue;
+    lease->state = loaded[i].state;
+    lease->body = loaded[i].body;
+    lease->loaded = true;
+  }
+}
+
+std::vector<Delivery> Depot::deliver(QueueState& queue, const std::vector<Claim>& claims,
+                                     std::vector<Loaded>& loaded, TimePoint now) {
+  const std::string& source = queue.options().source;
+  std::vector<Delivery> out;
+  out.reserve(claims.size());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    Loaded& from = loaded[i];
+    if (from.left_out) continue;
+    if (!source.empty()) from.message->source = source;
+    Delivery& delivery = out.emplace_back();
+    delivery.lease = LeaseToken{{std::uint64_t{epoch_} << 32 | claims[i].slot, claims[i].number}};
+    delivery.expired = from.message->expires_at && *from.message->expires_at <= now;
+    delivery.message = std::move(from.message);
+    delivery.counters = from.state.counters;
+    delivery.leased_until = claims[i].until;
+    delivery.may_be_repeat = claims[i].repeat || from.state.counters.fetch > 1;
+    delivery.interrupted = from.state.interrupted;
+    delivery.interruptions = from.state.interruptions;
+    delivery.undecodable = std::move(from.state.undecodable);
+    delivery.first_attempt_at = from.state.first_attempt_at;
+    delivery.previous_delay = from.state.previous_delay;
+    delivery.last_error = std::move(from.state.last_error);
+    delivery.trail = std::move(from.state.trail);
+  }
+  return out;
+}
+
+Result<void> Depot::drop_expired(const std::vector<Claim>& expired, TimePoint now) {
+  if (expired.empty()) return {};
+  Lock lock(mutex_);
+  std::vector<Removal> removals;
+  for (const Claim& each : expired) {
+    const Lease* lease = holdings_.find(each.slot, each.number);
+    if (lease != nullptr) {
+      removals.push_back({each.slot, Why::expired, lease->body.location.segment});
+    }
+  }
+  std::string record;
+  embedded::encode(removals, record);
+  RecordList records;
+  records.add(RecordType::removed, std::move(record));
+  const auto placed = append(records);
+  if (!placed) return placed.error();
+  for (const Removal& each : removals) holdings_.remove(each, now);
+  lock.unlock();
+  return journal_->written(placed->last);
+}
+
+Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const ReceiveRequest& request,
+                                             TimePoint now) {
+  if (request.lease_for < Millis{1}) {
+    return refuse("embedded.receive",
+                  "lease_for must be at least 1 ms, or the lease is over before it is answered; "
+                  "nothing was leased");
+  }
+  QueueState* queue = nullptr;
+  bool drops = false;
+  {
+    const Lock lock(mutex_);
+    auto found = usable(number, "embedded.receive");
+    if (!found) return found.error();
+    queue = *found;
+    drops = queue->options().drop_expired;
+  }
+  std::vector<Delivery> out;
+  auto wanted = request;
+  while (out.size() < request.limit || request.limit == 0) {
+    std::uint64_t sequence = 0;
+    auto claims = wait_and_claim(*queue, wanted, now, sequence);
+    if (!claims) return claims.error();
+    if (claims->empty()) break;
+    // A crash of this process must count: the claim is with the kernel before anybody has it.
+    if (const auto written = journal_->written(sequence); !written) return written.error();
+    auto loaded = load(*claims);
+    fill_leases(*claims, loaded);
+    std::vector<Claim> expired;
+    for (std::size_t i = 0; drops && i < claims->size(); ++i) {
+      const auto& expires_at = loaded[i].message->expires_at;
+      if (!expires_at || *expires_at > now) continue;
+      loaded[i].left_out = true;
+      expired.push_back((*claims)[i]);
+    }
+    if (const auto dropped = drop_expired(expired, now); !dropped) return dropped.error();
+    auto deliveries = deliver(*queue, *claims, loaded, now);
+    std::move(deliveries.begin(), deliveries.end(), std::back_inserter(out));
+    if (expired.empty()) break;
+    wanted.limit = request.limit - out.size();
+    if (!out.empty()) wanted.wait = Millis{0};
+  }
+  return out;
+}
+
+}  // namespace dlo::embedded

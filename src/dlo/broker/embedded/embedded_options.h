@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+#include "dlo/journal/journal.h"
+
+namespace dlo {
+
+struct EmbeddedOptions {
+  JournalOptions journal;
+  // A checkpoint is written after this much journal, or eight times its own size if that is more:
+  // then reading back is quick and checkpoints are a small part of what is written.
+  std::uint64_t checkpoint_every = 64U << 20U;
+  bool housekeeping = true;  // a thread that checkpoints and moves stragglers
+};
+
+}  // namespace dlo

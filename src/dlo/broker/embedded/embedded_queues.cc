@@ -1,0 +1,141 @@
+#include "dlo/broker/embedded/embedded_queues.h"
+
+#include <utility>
+
+#include "dlo/broker/embedded/depot.h"
+
+namespace dlo {
+
+EmbeddedQueue::EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number) noexcept
+    : depot_(std::move(depot)), number_(number) {}
+EmbeddedQueue::~EmbeddedQueue() = default;
+
+Result<std::vector<Delivery>> EmbeddedQueue::receive(const ReceiveRequest& request, TimePoint now) {
+  return depot_->receive(number_, request, now);
+}
+
+Result<std::vector<bool>> EmbeddedQueue::start(std::span<const LeaseToken> leases, TimePoint now) {
+  return depot_->start(number_, leases, now);
+}
+
+Result<std::vector<SettleAnswer>> EmbeddedQueue::settle(std::span<const Settlement> settlements,
+                                                        TimePoint now) {
+  return depot_->settle(number_, settlements, now);
+}
+
+Result<std::vector<bool>> EmbeddedQueue::renew(std::span<const LeaseToken> leases, TimePoint now,
+                                               Millis lease_for) {
+  return depot_->renew(number_, leases, now, lease_for);
+}
+
+Result<std::vector<PublishAnswer>> EmbeddedQueue::publish(std::span<const Publication> messages,
+                                                          TimePoint now) {
+  return depot_->publish(number_, messages, nullptr, now);
+}
+
+Result<PublishAnswer> EmbeddedQueue::publish_undecodable(std::string bytes, const Failure& why,
+                                                         TimePoint now) {
+  auto raw = std::make_shared<Message>();
+  raw->payload = std::move(bytes);
+  Publication publication;
+  publication.message = std::move(raw);
+  auto answers = depot_->publish(number_, {&publication, 1}, &why, now);
+  if (!answers) return answers.error();
+  return answers->front();
+}
+
+Result<SourceStats> EmbeddedQueue::stats(TimePoint now) {
+  return depot_->stats(number_, now);
+}
+
+void EmbeddedQueue::close() noexcept {
+  depot_->close_queue(number_);
+}
+
+Result<void> EmbeddedQueue::pause() {
+  return depot_->pause(number_, true);
+}
+
+Result<void> EmbeddedQueue::resume() {
+  return depot_->pause(number_, false);
+}
+
+Result<std::uint64_t> EmbeddedQueue::purge() {
+  return depot_->purge(number_);
+}
+
+Result<std::vector<MessagePtr>> EmbeddedQueue::peek(std::size_t limit) {
+  return depot_->peek(number_, false, limit);
+}
+
+Result<void> EmbeddedQueue::free_key(const std::string& key) {
+  return depot_->free_key(number_, key);
+}
+
+Result<std::uint64_t> EmbeddedQueue::move_to(EmbeddedQueue& target) {
+  if (target.depot_ != depot_) {
+    return Error{Code::invalid_argument, "embedded.move",
+                 "both queues must live in one directory; nothing was moved"};
+  }
+  return depot_->move_all(number_, target.number_);
+}
+
+std::uint64_t EmbeddedQueue::dead() const {
+  return depot_->dead(number_);
+}
+
+Result<std::vector<MessagePtr>> EmbeddedQueue::peek_dead(std::size_t limit) {
+  return depot_->peek(number_, true, limit);
+}
+
+Result<std::uint64_t> EmbeddedQueue::redrive() {
+  return depot_->redrive(number_);
+}
+
+Result<std::unique_ptr<EmbeddedQueues>> EmbeddedQueues::open(const std::string& directory,
+                                                             TimePoint now,
+                                                             const EmbeddedOptions& options) {
+  auto files = open_directory(directory);
+  if (!files) return files.error();
+  auto opened = open(**files, now, options);
+  if (opened) (*opened)->files_ = std::move(*files);
+  return opened;
+}
+
+Result<std::unique_ptr<EmbeddedQueues>> EmbeddedQueues::open(FileSystem& files, TimePoint now,
+                                                             const EmbeddedOptions& options) {
+  std::unique_ptr<EmbeddedQueues> queues(new EmbeddedQueues);
+  queues->depot_ = std::make_shared<embedded::Depot>(files, options);
+  const auto opened = queues->depot_->open(now, queues->report_);
+  if (!opened) return opened.error();
+  return queues;
+}
+
+EmbeddedQueues::~EmbeddedQueues() {
+  if (depot_) (void)depot_->close();
+}
+
+Result<std::unique_ptr<EmbeddedQueue>> EmbeddedQueues::declare(const SourceOptions& options,
+                                                               bool keeps_dead) {
+  const auto number = depot_->declare(options, keeps_dead);
+  if (!number) return number.error();
+  return std::make_unique<EmbeddedQueue>(depot_, *number);
+}
+
+std::vector<std::string> EmbeddedQueues::names() const {
+  return depot_->names();
+}
+
+JournalStats EmbeddedQueues::journal_stats() const {
+  return depot_->journal_stats();
+}
+
+Result<void> EmbeddedQueues::checkpoint() {
+  return depot_->checkpoint();
+}
+
+Result<void> EmbeddedQueues::close() {
+  return depot_->close();
+}
+
+}  // namespace dlo

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "dlo/broker/broker.h"
+#include "dlo/broker/embedded/embedded_options.h"
+#include "dlo/broker/source_options.h"
+#include "dlo/core/result.h"
+#include "dlo/journal/file_system.h"
+#include "dlo/journal/journal.h"
+
+namespace dlo {
+
+namespace embedded {
+class Depot;
+}
+
+/// One named queue. A Broker like any other, and a little more.
+/// Positions are stable: the partition names the journal's incarnation, offsets rise in the order
+/// of publication.
+class EmbeddedQueue final : public Broker, public QueueAdmin {
+ public:
+  EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number) noexcept;
+  ~EmbeddedQueue() override;
+  EmbeddedQueue(const EmbeddedQueue&) = delete;
+  EmbeddedQueue& operator=(const EmbeddedQueue&) = delete;
+
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override;
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override;
+  Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
+                                           TimePoint now) override;
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                  Millis lease_for) override;
+  Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
+                                             TimePoint now) override;
+  Result<SourceStats> stats(TimePoint now) override;
+  QueueAdmin* admin() noexcept override { return this; }
+  void close() noexcept override;
+
+  Result<void> pause() override;
+  Result<void> resume() override;
+  Result<std::uint64_t> purge() override;
+  Result<std::vector<MessagePtr>> peek(std::size_t limit) override;
+  Result<void> free_key(const std::string& key) override;
+
+  /// Puts in an item whose body no decoder can read, as a foreign broker might hold one.
+  Result<PublishAnswer> publish_undecodable(std::string bytes, const Failure& why, TimePoint now);
+
+  /// Everything that waits here goes to `target`, in order, named by one record. Keys whose head
+  /// is leased or dead stay. Answers how many went.
+  Result<std::uint64_t> move_to(EmbeddedQueue& target);
+
+  // The queue's own dead set, if it was declared to keep one.
+  [[nodiscard]] std::uint64_t dead() const;
+  Result<std::vector<MessagePtr>> peek_dead(std::size_t limit);
+  /// The whole dead set is ready again, counts as they were. Answers how many.
+  Result<std::uint64_t> redrive();
+
+ private:
+  std::shared_ptr<embedded::Depot> depot_;
+  std::uint16_t number_;
+};
+
+/// All queues of one directory: no server, no configuration. Durable when it answers: everything
+/// that arrived meanwhile shares one sync. One process at a time; a second is refused with the
+/// owner's pid.
+class EmbeddedQueues {
+ public:
+  /// Opens the directory, or makes it. Leases of an earlier life are over.
+  [[nodiscard]] static Result<std::unique_ptr<EmbeddedQueues>> open(
+      const std::string& directory, TimePoint now, const EmbeddedOptions& options = {});
+  /// The same on files of the caller's, who keeps them until this is gone.
+  [[nodiscard]] static Result<std::unique_ptr<EmbeddedQueues>> open(
+      FileSystem& files, TimePoint now, const EmbeddedOptions& options = {});
+
+  /// Closes. What was not closed in good order before is as durable as after a crash.
+  ~EmbeddedQueues();
+  EmbeddedQueues(const EmbeddedQueues&) = delete;
+  EmbeddedQueues& operator=(const EmbeddedQueues&) = delete;
+
+  /// The queue named `options.source`: made if it is new, else with these settings from now on.
+  /// `keeps_dead`: without an office, DeadLettered ones stay in a dead set of the queue.
+  Result<std::unique_ptr<EmbeddedQueue>> declare(const SourceOptions& options,
+                                                 bool keeps_dead = false);
+  [[nodiscard]] std::vector<std::string> names() const;
+
+  /// What opening found: worth telling the operator.
+  [[nodiscard]] const RecoveryReport& recovery() const noexcept { return report_; }
+  [[nodiscard]] JournalStats journal_stats() const;
+  /// Now instead of by and by: reading back begins here, and segments nobody needs are freed.
+  Result<void> checkpoint();
+  /// Syncs and seals. Later calls answer unavailable.
+  Result<void> close();
+
+ private:
+  EmbeddedQueues() = default;
+  std::unique_ptr<FileSystem> files_;  // null: the caller's
+  std::shared_ptr<embedded::Depot> depot_;
+  RecoveryReport report_;
+};
+
+}  // namespace dlo

@@ -1,0 +1,196 @@
+// What is done to all of a queue at once.
+#include <algorithm>
+
+#include "dlo/broker/embedded/holdings.h"
+
+namespace dlo::embedded {
+
+/// Takes everybody for whom `stays` does not hold out of the lines; the others keep their order.
+template <typename F>
+void Holdings::keep_in_lines(QueueState& queue, F&& stays) {
+  std::vector<SlotNumber> ready;
+  for (auto number = queue.lineup.pop(slots_); number != no_slot;
+       number = queue.lineup.pop(slots_)) {
+    if (stays(number)) ready.push_back(number);
+  }
+  queue.lineup.clear();
+  for (const auto number : ready) {
+    if (slots_[number].ahead) {
+      queue.lineup.push_interrupted(slots_, number);
+    } else {
+      queue.lineup.push(slots_, number);
+    }
+  }
+  const auto here = queue.record.number;
+  delays_.remove_if(
+      slots_, [&](SlotNumber number) { return slots_[number].queue == here && !stays(number); });
+}
+
+std::uint64_t Holdings::purge_fresh(QueueState& queue, std::vector<SlotNumber>& rest) {
+  const auto stays = [this](SlotNumber number) { return slots_[number].has_state; };
+  if (working_) keep_in_lines(queue, stays);
+  std::uint64_t count = 0;
+  for (auto& [key, line] : queue.keys) {
+    // Followers may have a state too, if they came from another queue.
+    Line left;
+    while (!line.followers.empty()) {
+      const auto number = line.followers.pop(slots_);
+      if (stays(number)) left.push(slots_, number);
+    }
+    line.followers = left;
+    if (line.head != no_slot && !stays(line.head) && slots_[line.head].place != Place::leased) {
+      heads_.erase(line.head);
+      line.head = no_slot;
+    }
+  }
+  for (auto at = queue.all.oldest; at != no_slot;) {
+    const auto number = at;
+    const Place place = slots_[number].place;
+    at = slots_[number].newer;
+    if (place == Place::leased) continue;
+    if (stays(number)) {
+      rest.push_back(number);
+      continue;
+    }
+    drop(number, 0);
+    ++count;
+  }
+  for (auto entry = queue.keys.begin(); entry != queue.keys.end();) {
+    KeyLine& line = entry->second;
+    const bool gone = line.head == no_slot && !line.on_hold && line.followers.empty();
+    const bool headless = line.head == no_slot && !line.on_hold && !line.followers.empty();
+    if (headless) promote(queue, line, latest_);
+    entry = gone ? queue.keys.erase(entry) : std::next(entry);
+  }
+  queue.totals.purged += count;
+  return count;
+}
+
+void Holdings::remove_waiting(QueueState& queue, const std::vector<Removal>& removals,
+                              TimePoint now) {
+  std::vector<SlotNumber> leaving;
+  leaving.reserve(removals.size());
+  for (const Removal& each : removals) leaving.push_back(each.slot);
+  std::sort(leaving.begin(), leaving.end());
+  const auto stays = [&](SlotNumber number) {
+    return !std::binary_search(leaving.begin(), leaving.end(), number);
+  };
+  if (working_) keep_in_lines(queue, stays);
+  for (auto& [key, line] : queue.keys) {
+    Line left;
+    while (!line.followers.empty()) {
+      const auto number = line.followers.pop(slots_);
+      if (stays(number)) left.push(slots_, number);
+    }
+    line.followers = left;
+  }
+  for (const Removal& each : removals) remove(each, now);
+}
+
+std::uint64_t Holdings::move_all(QueueState& from, QueueState& to, TimePoint now) {
+  const auto goes = [this](SlotNumber number) {
+    const Slot& slot = slots_[number];
+    const bool waits = slot.place == Place::ready || slot.place == Place::delayed;
+    return waits && (!slot.keyed || !heads_.at(number)->on_hold);
+  };
+  std::vector<std::pair<SlotNumber, std::string>> going;  // with its key, in order of publication
+  std::unordered_map<SlotNumber, const std::string*> key_of;
+  for (auto& [key, line] : from.keys) {
+    if (line.head == no_slot || !goes(line.head)) continue;
+    key_of[line.head] = &key;
+    for (auto at = line.followers.first; at != no_slot; at = slots_.next(at)) key_of[at] = &key;
+  }
+  for (auto at = from.all.oldest; at != no_slot; at = slots_[at].newer) {
+    const auto key = key_of.find(at);
+    if (key != key_of.end()) {
+      going.emplace_back(at, *key->second);
+    } else if (!slots_[at].keyed && goes(at)) {
+      going.emplace_back(at, std::string());
+    }
+  }
+  if (working_) keep_in_lines(from, [&](SlotNumber number) { return !goes(number); });
+  for (const auto& [number, key] : going) {
+    if (heads_.erase(number) != 0) from.keys.erase(key);
+  }
+  for (const auto& [number, key] : going) {
+    const auto size = slots_[number].size;
+    unlink(number);
+    --from.in(slots_[number].place);
+    from.totals.bytes -= size;
+    --from.totals.published;
+    Slot& slot = slots_.edit(number);
+    slot.queue = to.record.number;
+    slot.place = Place::arriving;
+    ++to.in(Place::arriving);
+    to.totals.bytes += size;
+    slot.keyed = slot.keyed && to.options().keys_in_order;
+    arrive(number, key, now);
+  }
+  return going.size();
+}
+
+std::uint64_t Holdings::redrive(QueueState& queue, TimePoint now) {
+  std::uint64_t count = 0;
+  for (auto at = queue.dead.oldest; at != no_slot;) {
+    const auto number = at;
+    at = slots_[at].newer;
+    unlink(number);
+    slots_.edit(number).set_time(pack(now));
+    wait_or_ready(number, now);
+    link(number);
+    ++count;
+  }
+  queue.totals.dead_lettered -= count;
+  return count;
+}
+
+/// Everybody who was read back takes the place that is his at `now`.
+void Holdings::line_up_all(QueueState& queue, TimePoint now) {
+  const auto moment = pack(now);
+  std::vector<SlotNumber> strayed;  // not in the order of publication: retried, delayed, returned
+  std::vector<SlotNumber> ahead;
+  std::vector<SlotNumber> in_order;
+  std::uint64_t last = 0;
+  for (auto at = queue.all.oldest; at != no_slot; at = slots_[at].newer) {
+    if (slots_[at].place != Place::ready) continue;
+    const auto time = slots_[at].time();
+    if (time > moment) {
+      move_to(at, Place::delayed);
+      delays_.set(slots_, at);
+    } else if (slots_[at].ahead) {
+      ahead.push_back(at);
+    } else if (time < last) {
+      strayed.push_back(at);
+    } else {
+      last = time;
+      in_order.push_back(at);
+    }
+  }
+  const auto older = [this](SlotNumber a, SlotNumber b) {
+    return slots_[a].time() < slots_[b].time();
+  };
+  std::stable_sort(strayed.begin(), strayed.end(), older);
+  std::stable_sort(ahead.begin(), ahead.end(), older);
+  for (const auto number : ahead) queue.lineup.push_interrupted(slots_, number);
+  auto stray = strayed.begin();
+  for (const auto number : in_order) {
+    for (; stray != strayed.end() && older(*stray, number); ++stray) {
+      queue.lineup.push(slots_, *stray);
+    }
+    queue.lineup.push(slots_, number);
+  }
+  for (; stray != strayed.end(); ++stray) queue.lineup.push(slots_, *stray);
+}
+
+void Holdings::begin_work(TimePoint now) {
+  latest_ = now;
+  slots_.rebuild_free_list();
+  std::vector<Lease*> nobody;
+  advance(now, nobody);
+  working_ = true;
+  for (auto& queue : queues_) {
+    if (queue) line_up_all(*queue, now);
+  }
+}
+
+}  // namespace dlo::embedded

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dlo/broker/embedded/bytes.h"
+#include "dlo/broker/lineup.h"
+#include "dlo/core/message.h"
+#include "dlo/core/time.h"
+
+namespace dlo::embedded {
+
+/// `arriving`: written, not yet synced, so nobody may see it. `dead`: in the queue's own dead set.
+enum class Place : std::uint8_t { free, arriving, ready, delayed, leased, held, dead };
+inline constexpr std::size_t place_count = 7;
+
+/// Everything memory holds of a message that waits: 36 bytes. The rest is in the journal, where
+/// `segment`, `offset` and `relative` (its sequence, counted from the segment's first) find it.
+/// `time` is when a delay ends, or since when it is ready, or the number of its lease's entry.
+class Slot {
+ public:
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;  // against max_bytes: content_size of the message
+  SlotNumber next = no_slot;
+  SlotNumber older = no_slot;  // among all of its queue, by publication
+  SlotNumber newer = no_slot;
+
+  [[nodiscard]] std::uint64_t time() const noexcept {
+    return std::uint64_t{time_high_} << 32 | time_low_;
+  }
+  void set_time(std::uint64_t time) noexcept {
+    time_low_ = static_cast<std::uint32_t>(time);
+    time_high_ = static_cast<std::uint16_t>(time >> 32);
+  }
+  [[nodiscard]] std::uint32_t segment() const noexcept {
+    return std::uint32_t{segment_high_} << 16 | segment_low_;
+  }
+  [[nodiscard]] std::uint32_t relative() const noexcept {
+    return std::uint32_t{relative_high_} << 16 | relative_low_;
+  }
+  void set_record(std::uint32_t segment, std::uint32_t at, std::uint32_t relative) noexcept {
+    segment_low_ = static_cast<std::uint16_t>(segment);
+    segment_high_ = static_cast<std::uint8_t>(segment >> 16);
+    offset = at;
+    relative_low_ = static_cast<std::uint16_t>(relative);
+    relative_high_ = static_cast<std::uint8_t>(relative >> 16);
+  }
+
+  std::uint16_t queue = 0;
+  Place place : 4 = Place::free;
+  Priority priority : 2 = Priority::normal;
+  bool can_expire : 1 = false;
+  bool keyed : 1 = false;
+  bool carries : 1 = false;    // was published with counts of its own: they are in its record
+  bool has_state : 1 = false;  // the record is a state that names the body, not the body itself
+  bool repeat : 1 = false;     // a lease of it ran out: it may be in the office already
+  bool ahead : 1 = false;      // ... while it was running: it comes first
+
+ private:
+  std::uint32_t time_low_ = 0;
+  std::uint16_t time_high_ = 0;
+  std::uint16_t segment_low_ = 0;
+  std::uint16_t relative_low_ = 0;
+  std::uint8_t segment_high_ = 0;
+  std::uint8_t relative_high_ = 0;
+};
+static_assert(sizeof(Slot) <= 36, "what a waiting message may cost");
+inline constexpr std::uint32_t max_segment = 0xFF'FFFF;
+inline constexpr std::uint64_t max_relative = 0xFF'FFFF;
+
+/// Slots by number, in blocks that never move. A freed number is used again first. While a
+/// snapshot is being copied out, block by block, whoever edits a block that is not yet copied
+/// first puts its old content aside: so a snapshot is of one moment and stops nobody.
+class Slots {
+ public:
+  static constexpr SlotNumber block_size = 1024;
+
+  [[nodiscard]] SlotNumber take() {
+    if (free_ != no_slot) {
+      const auto number = free_;
+      free_ = (*this)[number].next;
+      edit(number).next = no_slot;
+      return number;
+    }
+    grow_to(used_ + 1);
+    return used_ - 1;
+  }
+  void give_back(SlotNumber number) noexcept {
+    Slot& slot = edit(number);
+    slot = Slot{};
+    slot.next = free_;
+    free_ = number;
+  }
+  [[nodiscard]] const Slot& operator[](SlotNumber number) const noexcept {
+    return blocks_[number / block_size][number % block_size];
+  }
+  [[nodiscard]] Slot& edit(SlotNumber number) noexcept {
+    const auto block = number / block_size;
+    if (block >= uncopied_) [[unlikely]]
+      put_aside(block);
+    return blocks_[block][number % block_size];
+  }
+  [[nodiscard]] SlotNumber size() const noexcept { return used_; }
+
+  /// For reading a journal back: slots are named, not taken.
+  void grow_to(SlotNumber count) {
+    while (std::uint64_t{blocks_.size()} * block_size < count) {
+      blocks_.push_back(std::make_unique<Slot[]>(block_size));
+    }
+    used_ = std::max(used_, count);
+  }
+  /// ... and afterwards the free ones are found.
+  void rebuild_free_list() noexcept;
+
+  void begin_snapshot();
+  [[nodiscard]] std::size_t snapshot_blocks() const noexcept { return aside_.size(); }
+  /// Copies the next block as it was when the snapshot began.
+  void copy_block(std::size_t block, Slot* into) noexcept;
+  void end_snapshot() noexcept;
+
+  // What lines ask of a table.
+  [[nodiscard]] SlotNumber next(SlotNumber number) const noexcept { return (*this)[number].next; }
+  void set_next(SlotNumber number, SlotNumber next) noexcept { edit(number).next = next; }
+  [[nodiscard]] TimePoint since(SlotNumber number) const noexcept {
+    return unpack((*this)[number].time());
+  }
+  [[nodiscard]] Priority priority(SlotNumber number) const noexcept {
+    return (*this)[number].priority;
+  }
+
+ private:
+  using Block = std::unique_ptr<Slot[]>;
+  void put_aside(std::size_t block) noexcept;
+
+  std::vector<Block> blocks_;
+  SlotNumber used_ = 0;
+  SlotNumber free_ = no_slot;
+  std::size_t uncopied_ = SIZE_MAX;  // first block the snapshot still has to copy
+  std::vector<Block> aside_;
+};
+
+}  // namespace dlo::embedded
