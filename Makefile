@@ -13,7 +13,7 @@ build = { [ -f build/$(1)/build.ninja ] || cmake --preset $(1) >build-$(1).log 2
         && rm -f build-$(1).log && cmake --build build/$(1) -j $(JOBS) $(if $(2),--target $(2))
 
 .DEFAULT_GOAL := help
-.PHONY: run test bench lint asan tsan clang fuzz soak help format check
+.PHONY: run test bench bench-peers lint asan tsan clang fuzz soak help format check
 
 run: ## install what is missing, build, start the office on ./dlo-data (DATA=, LISTEN=)
 	@scripts/setup base bench
@@ -29,6 +29,12 @@ bench: ## the benchmarks, optimised; one file per claim
 	@scripts/setup base bench
 	@$(call build,release,benchmarks)
 	@scripts/bench build/release
+
+bench-peers: ## our queue beside redis, RabbitMQ, NATS, ...: ratios and goals (ROUNDS=5)
+	@scripts/setup base bench peers
+	@cmake --preset release -DDLO_BUILD_PEERS=ON >/dev/null
+	@$(call build,release,peers)
+	@bench/peers/run
 
 check: ## layers, coroutine shapes, house style, formatting: seconds
 	@scripts/setup base lint
@@ -70,4 +76,4 @@ soak: ## the long form of the crash, model and fuzz tests
 	@DLO_SOAK=1 $(call ctest,release) -L soak
 
 help: ## this text
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
