@@ -3,12 +3,14 @@
 // than a second.
 //
 //   list_bench [--records 200000] [--directory /tmp] [--keep DIR]
-// --keep DIR builds the office there once and uses it again: 5 million records take 10 GB.
+// --keep DIR builds the office there once and uses it again: 5 million records take 17 GB and an
+// hour. A second run shows the memory of a process that only reads.
 
 #include <cstdio>
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <thread>
 
 #include "support/measure.h"
 #include "support/sample.h"
@@ -43,6 +45,16 @@ void fill(Office& office, std::uint64_t records) {
   });
   std::printf("filled with %llu records, %.0f/s\n", static_cast<unsigned long long>(records),
               static_cast<double>(records) / took);
+}
+
+/// Payload words are indexed behind the office's back: a list of them is measured when all are.
+void wait_for_index(Office& office) {
+  for (;;) {
+    const std::uint64_t behind = must(office.aggregate({.tallies = false})).unindexed_payloads;
+    if (behind == 0) break;
+    std::fprintf(stderr, "\r%llu payloads to be indexed ", static_cast<unsigned long long>(behind));
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
 }
 
 /// Anonymous memory, as the kernel counts it.
@@ -139,6 +151,24 @@ std::vector<Asked> questions(std::uint64_t records) {
     q.category = middle.category;
     q.until = middle.died_at;
   });
+  ask("source, type", [&](Query& q) {
+    q.source = middle.message->source;
+    q.event_type = middle.message->event_type;
+  });
+  ask("status, type", [&](Query& q) {
+    q.statuses = {Status::exhausted};
+    q.event_type = middle.message->event_type;
+  });
+  ask("group, source, type", [&](Query& q) {
+    q.source = middle.message->source;
+    q.group = middle.fingerprint.hash;
+    q.event_type = middle.message->event_type;
+  });
+  ask("an hour of a source", [&](Query& q) {
+    q.source = middle.message->source;
+    q.from = middle.died_at - std::chrono::minutes(30);
+    q.until = middle.died_at + std::chrono::minutes(30);
+  });
   ask("payload word", [&](Query& q) { q.payload_words = std::to_string(records / 2); });
   ask("no index: attempts", [](Query& q) { q.attempts_over = 99; }, false);
   return all;
@@ -149,12 +179,15 @@ void measure(const std::string& directory, std::uint64_t records) {
   const double opening = seconds([&] { office = open(directory); });
   std::printf("open: %.1f ms (goal < 1000), RssAnon %s\n", opening * 1000,
               anonymous_memory().c_str());
+  wait_for_index(*office);
   std::printf("%-32s %10s %10s %6s\n", "page of 50, ms", "first", "deep", "rows");
   for (const Asked& asked : questions(records)) {
     const Timing timing = time_list(*office, asked.query, 30);
-    std::printf("%-32s %10.2f %10.2f %6zu%s %s\n", asked.what.c_str(), timing.first, timing.deep,
+    const double slower = std::max(timing.first, timing.deep);
+    const bool met = asked.led ? slower < 10 : timing.first < 300;
+    std::printf("%-32s %10.2f %10.2f %6zu%s %s%s\n", asked.what.c_str(), timing.first, timing.deep,
                 timing.rows, timing.partial ? " partial" : "",
-                asked.led ? "goal < 10" : "time box 250");
+                asked.led ? "goal < 10" : "time box 250", met ? "" : "  MISSED");
   }
   std::vector<double> times;
   for (int i = 0; i < 21; ++i) {

@@ -232,5 +232,46 @@ TEST_F(SqliteLister, EveryQueryAnswersAsTheMemoryOfficeDoes) {
   EXPECT_GT(found, 1000U);  // the queries are not all too narrow to tell
 }
 
+// Where many records match, words are found in other ways. As these died in the order in which they
+// came, every way gives the same rows in the same order.
+TEST_F(SqliteLister, ManyMatchesAnswerAsTheMemoryOfficeDoes) {
+  std::mt19937 random(8);
+  MemoryOffice memory;
+  for (std::uint64_t n = 1; n <= 4000;) {
+    std::vector<Change> changes;
+    for (int i = 0; i < 500; ++i, ++n) {
+      DeadLetter record = random_letter(n, random);
+      record.died_at = noon + Millis{static_cast<std::int64_t>(n / 8)};
+      changes.push_back(append_of(std::move(record)));
+    }
+    must_apply(memory, changes);
+    must_apply(*office_, changes);
+  }
+  wait_for_index(*office_);
+  for (int i = 0; i < 60; ++i) {
+    Query query = random_query(random);
+    if (query.error_words.empty() && query.payload_words.empty()) query.error_words = "disk";
+    query.limit = 1 + random() % 400;
+    if (i % 5 == 0) query.time_box = Millis{0};
+    ASSERT_EQ(numbers(all_pages(*office_, query)), numbers(all_pages(memory, query)))
+        << "query " << i;
+  }
+}
+
+// Words are in every record here. Nothing but the range of time says where the list ends.
+TEST_F(SqliteLister, ACommonWordInARangeOfTimeIsFoundAtOnce) {
+  append(20'000);
+  Query query;
+  query.error_words = "timed";
+  query.from = noon + Millis{5'000};
+  query.until = noon + Millis{5'050};
+  query.limit = 100;
+  query.time_box = Millis{0};
+  const Page page = must(office_->list(query));
+  EXPECT_EQ(page.rows.size(), 50U);
+  EXPECT_FALSE(page.partial);
+  EXPECT_FALSE(page.next);
+}
+
 }  // namespace
 }  // namespace dlo::testing

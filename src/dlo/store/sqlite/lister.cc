@@ -5,6 +5,7 @@
 
 #include "dlo/store/rules.h"
 #include "dlo/store/sqlite/head.h"
+#include "dlo/store/sqlite/merge.h"
 
 namespace dlo::sqlite {
 namespace {
@@ -16,80 +17,26 @@ constexpr std::uint64_t counted_rows = 1000;
 /// Rows walked between two looks at the clock, and at least in every call.
 constexpr std::size_t rows_per_look = 64;
 
-constexpr const char* status_index = "records_status";
+constexpr std::string_view status_index = "records_status";
+constexpr std::string_view source_index = "records_source";
+constexpr std::string_view category_index = "records_category";
 
 std::int64_t millis(TimePoint time) {
   return time.time_since_epoch().count();
 }
 
-/// What is read of a row inside its index; of a whole row it is `head_columns`.
-constexpr const char* index_columns = "number, died_at, facets";
-constexpr int index_died_at = 1;
-constexpr int index_facets = 2;
-
-/// Rows of one class or status of the lead, from `first` on in page order.
-struct Range {
-  Statement* rows = nullptr;
-  bool in_index = false;
-  std::int64_t died_at = 0;
-  std::int64_t number = 0;
-  bool live = false;
-
-  void next() {
-    live = rows->step();
-    if (!live) return;
-    died_at = rows->number(in_index ? index_died_at : column::died_at);
-    number = rows->number(column::number);
-  }
-};
-
-/// Several ranges as one, in page order.
-class Merge {
- public:
-  Merge(bool newest_first, bool in_index) : newest_first_(newest_first), in_index_(in_index) {}
-  ~Merge() {
-    for (Range& range : ranges_) range.rows->reset();
-  }
-  Merge(const Merge&) = delete;
-  Merge& operator=(const Merge&) = delete;
-
-  void add(Statement& rows) {
-    Range range{&rows, in_index_};
-    ranges_.push_back(range);
-    ranges_.back().next();
-  }
-  /// The next row, or null.
-  Range* front() {
-    Range* best = nullptr;
-    for (Range& range : ranges_) {
-      if (range.live && (best == nullptr || comes_before(range, *best))) best = &range;
-    }
-    return best;
-  }
-
- private:
-  [[nodiscard]] bool comes_before(const Range& a, const Range& b) const {
-    const auto left = std::pair(a.died_at, a.number);
-    const auto right = std::pair(b.died_at, b.number);
-    return newest_first_ ? left > right : left < right;
-  }
-  bool newest_first_;
-  bool in_index_;
-  std::vector<Range> ranges_;
-};
-
 std::string range_sql(const char* columns, const Lead& lead, bool newest_first) {
   const char* direction = newest_first ? " DESC" : "";
-  return std::string("SELECT ") + columns + " FROM records INDEXED BY " + lead.index + " WHERE " +
-         lead.where + " AND died_at BETWEEN ?3 AND ?4 ORDER BY died_at" + direction + ", number" +
-         direction;
+  return std::string("SELECT ") + columns + " FROM records INDEXED BY " + std::string(lead.index) +
+         " WHERE " + lead.where + " AND died_at BETWEEN ?3 AND ?4 ORDER BY died_at" + direction +
+         ", number" + direction;
 }
 
 /// The rest of the rows that died in the same millisecond as the cursor's: a bulk import may have
 /// millions of them, so they are entered by number and not skipped one by one.
 std::string ties_sql(const char* columns, const Lead& lead, bool newest_first) {
-  return std::string("SELECT ") + columns + " FROM records INDEXED BY " + lead.index + " WHERE " +
-         lead.where + " AND died_at = ?3 AND number " +
+  return std::string("SELECT ") + columns + " FROM records INDEXED BY " + std::string(lead.index) +
+         " WHERE " + lead.where + " AND died_at = ?3 AND number " +
          (newest_first ? "< ?4 ORDER BY number DESC" : "> ?4 ORDER BY number");
 }
 
@@ -122,25 +69,17 @@ Lister::Lister(Readers::Turn& turn, Readers::Turn* text, const Query& query)
       expression_(all_words(by_error_words_ ? filter_.error_words() : filter_.payload_words())) {}
 
 Page Lister::list() {
-  if (query_.limit == 0 || is_empty_by_tallies()) return {};
-  const Lead lead = choose();
+  if (query_.limit == 0) return {};
+  const Estimates estimates = read_estimates(turn_, query_, filter_);
+  if (estimates.nothing_fits) return {};
+  const Lead lead = choose(estimates);
   if (expression_.empty()) return walk(lead);
   return search(lead);
 }
 
-bool Lister::is_empty_by_tallies() {
-  Rows rows(turn_("SELECT source, status, category FROM tallies WHERE count > 0"));
-  while (rows.next()) {
-    if (query_.source && rows->view(0) != *query_.source) continue;
-    if (query_.category && rows->view(2) != *query_.category) continue;
-    if (filter_.wants(rows->as<Status>(1))) return false;
-  }
-  return true;
-}
-
 std::vector<Lead> Lister::leads() const {
   std::vector<Lead> found;
-  const auto offer = [&](const char* index, const char* where,
+  const auto offer = [&](std::string_view index, const char* where,
                          const std::optional<std::string>& value, Facets told = 0) {
     if (value) found.push_back({index, where, value, std::nullopt, 0, told, told != 0});
   };
@@ -158,9 +97,8 @@ std::vector<Lead> Lister::leads() const {
   }
   offer("records_event_type", "event_type = ?1 AND class = ?2", query_.event_type,
         facet::event_type.bits());
-  offer("records_source", "source = ?1 AND class = ?2", query_.source, facet::source.bits());
-  offer("records_category", "category = ?1 AND class = ?2", query_.category,
-        facet::category.bits());
+  offer(source_index, "source = ?1 AND class = ?2", query_.source, facet::source.bits());
+  offer(category_index, "category = ?1 AND class = ?2", query_.category, facet::category.bits());
   return found;
 }
 
@@ -175,97 +113,87 @@ std::vector<std::int64_t> Lister::parts(const Lead& lead) const {
   return wanted;
 }
 
-Lead Lister::choose() {
-  Lead best{status_index, "status = ?2", std::nullopt, std::nullopt, 0, 0, true};
-  std::vector<Lead> others = leads();
-  if (others.empty()) {
-    best.rows = std::numeric_limits<std::uint64_t>::max();
-    return best;
-  }
-  best.rows = estimate(best);
-  for (Lead& lead : others) {
-    lead.rows = count_up_to(lead, counted_rows);
-    if (lead.rows >= counted_rows) lead.rows = std::max(lead.rows, estimate(lead));
+Lead Lister::choose(const Estimates& estimates) {
+  Lead best{status_index, "status = ?2", std::nullopt, std::nullopt, estimates.by_status, 0, true};
+  const bool in_time = query_.from || query_.until;
+  if (in_time) best.rows = std::min(best.rows, count_up_to(best, counted_rows, best.rows));
+  for (Lead& lead : leads()) {
+    lead.rows = count_up_to(lead, counted_rows, estimate(lead, estimates));
     if (lead.rows < best.rows) best = lead;
   }
   return best;
 }
 
-std::uint64_t Lister::count_up_to(const Lead& lead, std::uint64_t most) {
+std::uint64_t Lister::count_up_to(const Lead& lead, std::uint64_t most, std::uint64_t if_more) {
   const std::string sql = std::string("SELECT count(*) FROM (SELECT 1 FROM records INDEXED BY ") +
-                          lead.index + " WHERE " + lead.where + " LIMIT ?3)";
+                          std::string(lead.index) + " WHERE " + lead.where +
+                          " AND died_at BETWEEN ?3 AND ?4 LIMIT ?5)";
   std::uint64_t rows = 0;
   for (const std::int64_t part : parts(lead)) {
     Statement& count = turn_(sql);
     bind_value(count, lead, part);
-    count.bind_at(3, most);
+    count.bind_from(3, earliest(), latest(), most);
     Rows counted(count);
     if (counted.next()) rows += counted->as<std::uint64_t>(0);
+    if (rows >= most) return std::max(rows, if_more);
   }
   return rows;
 }
 
-std::uint64_t Lister::estimate(const Lead& lead) {
-  const bool by_source = lead.index == std::string_view("records_source");
-  const bool by_category = lead.index == std::string_view("records_category");
-  const bool by_status = lead.index == status_index;
-  const std::vector<std::int64_t> wanted = parts(lead);
-  std::uint64_t all = 0;
-  std::uint64_t known = 0;
-  Rows rows(turn_("SELECT source, status, category, count FROM tallies WHERE count > 0", 1));
-  while (rows.next()) {
-    const auto status = rows->as<Status>(1);
-    const auto part =
-        by_status ? static_cast<std::int64_t>(status) : static_cast<std::int64_t>(class_of(status));
-    if (std::find(wanted.begin(), wanted.end(), part) == wanted.end()) continue;
-    all += rows->as<std::uint64_t>(3);
-    if ((by_source && rows->view(0) != *lead.text) ||
-        (by_category && rows->view(2) != *lead.text)) {
-      continue;
-    }
-    known += rows->as<std::uint64_t>(3);
-  }
-  if (by_source || by_category || by_status) return known;
+std::uint64_t Lister::estimate(const Lead& lead, const Estimates& estimates) {
+  if (lead.index == source_index) return estimates.by_source;
+  if (lead.index == category_index) return estimates.by_category;
   if (lead.id) {
     Rows group(turn_("SELECT total FROM groups WHERE fingerprint = ?").bind(*lead.id));
     if (group.next()) return group->as<std::uint64_t>(0);
   }
-  return all / 8;  // nothing is known of it but that it is not rare
+  return estimates.all / 8;  // nothing is known of it but that it is not rare
 }
 
-Page Lister::walk(const Lead& lead) {
-  std::int64_t low = query_.from ? millis(*query_.from) : lowest;
-  std::int64_t high = query_.until ? millis(*query_.until) - 1 : highest;
-  const bool in_index = lead.has_facets && (facets_.bits & ~lead.told) != 0;
-  const char* columns = in_index ? index_columns : head_columns;
-  Merge merge(newest_first_, in_index);
+std::int64_t Lister::earliest() const {
+  return query_.from ? millis(*query_.from) : lowest;
+}
+std::int64_t Lister::latest() const {
+  if (!query_.until) return highest;
+  return std::max(millis(*query_.until), lowest + 1) - 1;
+}
+
+/// The rows of `lead` behind the cursor, one range per class or status, or two.
+void Lister::start(const Lead& lead, const char* columns, Merge& merge) {
+  std::int64_t low = earliest();
+  std::int64_t high = latest();
   char slot = 2;
-  const auto start = [&](const std::string& sql, std::int64_t part, auto third, auto fourth) {
-    Statement& rows = turn_(sql, slot++);
-    bind_value(rows, lead, part);
-    rows.bind_from(3, third, fourth);
-    merge.add(rows);
+  const auto add = [&](const std::string& sql, std::int64_t third, std::int64_t fourth) {
+    for (const std::int64_t part : parts(lead)) {
+      Statement& rows = turn_(sql, slot++);
+      bind_value(rows, lead, part);
+      rows.bind_from(3, third, fourth);
+      merge.add(rows);
+    }
   };
-  const std::vector<std::int64_t> wanted = parts(lead);
   if (query_.after) {
     const std::int64_t died_at = millis(query_.after->died_at);
     if (died_at >= low && died_at <= high) {
-      for (const std::int64_t part : wanted) {
-        start(ties_sql(columns, lead, newest_first_), part, died_at, query_.after->number);
-      }
+      add(ties_sql(columns, lead, newest_first_), died_at, query_.after->number);
     }
+    if (died_at == (newest_first_ ? lowest : highest)) return;
     if (newest_first_) {
-      if (died_at == lowest) return {};
       high = std::min(high, died_at - 1);
     } else {
-      if (died_at == highest) return {};
       low = std::max(low, died_at + 1);
     }
   }
-  for (const std::int64_t part : wanted) {
-    start(range_sql(columns, lead, newest_first_), part, low, high);
-  }
+  add(range_sql(columns, lead, newest_first_), low, high);
+}
 
+Page Lister::walk(const Lead& lead) {
+  return *walk(lead, std::numeric_limits<std::size_t>::max());
+}
+
+std::optional<Page> Lister::walk(const Lead& lead, std::size_t most) {
+  const bool in_index = lead.has_facets && (facets_.bits & ~lead.told) != 0;
+  Merge merge(newest_first_, in_index);
+  start(lead, in_index ? index_columns : head_columns, merge);
   Page page;
   std::size_t looked_at = 0;
   for (Range* row = merge.front(); row != nullptr; row = merge.front()) {
@@ -274,23 +202,24 @@ Page Lister::walk(const Lead& lead) {
     if (page.partial) return page;
     ++looked_at;
     page.next = Cursor{TimePoint{Millis{row->died_at}}, row->number};
-    look_at(*row->rows, in_index, page);
+    if (look_at(*row->rows, in_index, page) && most-- == 0) return std::nullopt;
     row->next();
   }
   page.next.reset();
   return page;
 }
 
-void Lister::look_at(const Statement& row, bool in_index, Page& page) {
+bool Lister::look_at(const Statement& row, bool in_index, Page& page) {
   if (!in_index) {
     if (filter_.fits(turn_, row)) add(page, row);
-    return;
+    return true;
   }
-  if (!facets_.may_fit(row.number(index_facets))) return;
+  if (!facets_.may_fit(row.number(index_facets))) return false;
   static const std::string whole =
       std::string("SELECT ") + head_columns + " FROM records WHERE number = ?";
   Rows head(turn_(whole, 1).bind(row.number(column::number)));
   if (head.next() && filter_.fits(turn_, *head)) add(page, *head);
+  return true;
 }
 
 void Lister::add(Page& page, const Statement& row) {

@@ -4,18 +4,22 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dlo/store/query.h"
+#include "dlo/store/sqlite/estimates.h"
 #include "dlo/store/sqlite/facets.h"
 #include "dlo/store/sqlite/readers.h"
 #include "dlo/store/sqlite/row_filter.h"
 
 namespace dlo::sqlite {
 
+class Merge;
+
 /// An index that can lead a listing: rows of one value come in page order, per class or status.
 struct Lead {
-  const char* index = nullptr;
+  std::string_view index;
   const char* where = nullptr;  // ?1 the value, ?2 the class or status
   std::optional<std::string> text;
   std::optional<Id128> id;
@@ -39,16 +43,22 @@ class Lister {
  private:
   using Clock = std::chrono::steady_clock;
 
-  [[nodiscard]] bool is_empty_by_tallies();
   [[nodiscard]] std::vector<Lead> leads() const;
-  [[nodiscard]] Lead choose();
-  [[nodiscard]] std::uint64_t count_up_to(const Lead& lead, std::uint64_t most);
-  [[nodiscard]] std::uint64_t estimate(const Lead& lead);
+  [[nodiscard]] Lead choose(const Estimates& estimates);
+  /// Rows of the lead in the query's time; `if_more` if there are `most` of them and more.
+  [[nodiscard]] std::uint64_t count_up_to(const Lead& lead, std::uint64_t most,
+                                          std::uint64_t if_more);
+  [[nodiscard]] std::uint64_t estimate(const Lead& lead, const Estimates& estimates);
   [[nodiscard]] std::vector<std::int64_t> parts(const Lead& lead) const;
 
+  [[nodiscard]] std::int64_t earliest() const;
+  [[nodiscard]] std::int64_t latest() const;
+  void start(const Lead& lead, const char* columns, Merge& merge);
   [[nodiscard]] Page walk(const Lead& lead);
-  /// Judges one row of the lead and adds it if it fits.
-  void look_at(const Statement& row, bool in_index, Page& page);
+  /// Nothing if the page is not full when `most` records have been read.
+  [[nodiscard]] std::optional<Page> walk(const Lead& lead, std::size_t most);
+  /// Judges one row of the lead and adds it if it fits. False: its record was not even read.
+  bool look_at(const Statement& row, bool in_index, Page& page);
   [[nodiscard]] Page search(const Lead& other);
   [[nodiscard]] std::optional<std::vector<std::int64_t>> few_matches();
   [[nodiscard]] Page in_page_order(const std::vector<std::int64_t>& matches);

@@ -17,6 +17,8 @@ namespace {
 
 /// So many matches are put into page order at once.
 constexpr std::size_t few = 1000;
+/// So many records are judged one by one before the word index is asked.
+constexpr std::size_t tried_rows = 1000;
 /// Index rows walked by one statement: what lies between two looks at the clock even if nothing
 /// matches. Inside a statement the index cannot be interrupted.
 constexpr std::int64_t window = 200'000;
@@ -30,6 +32,12 @@ Page Lister::search(const Lead& other) {
   if (query_.after && query_.after->walk == Walk::by_arrival) return in_index_order();
   // A handful of rows is sooner judged one by one than found in the index.
   if (!can_lead || other.rows < few) return walk(other);
+  // So are common words beside other filters: the word index knows nothing of those, least of all
+  // where a range of time ends.
+  const bool is_narrowed = query_.from || query_.until || !leads().empty();
+  if (is_narrowed) {
+    if (auto page = walk(other, tried_rows)) return std::move(*page);
+  }
   const auto matches = few_matches();
   if (matches) return in_page_order(*matches);
   // A place in page order, though the matches have become too many to sort: judge row by row.
