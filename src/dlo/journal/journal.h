@@ -27,13 +27,14 @@ struct Address {
   std::uint64_t sequence = 0;
 };
 
-/// A record to be written: `head` and `body` are joined, so that callers need not copy a body to
-/// put their own fields before it. Types 0 and 255 belong to the journal.
+/// A record to be written: its three parts are joined, so that callers need not copy a body to put
+/// their own fields around it. Types 0 and 255 belong to the journal.
 struct NewRecord {
   std::uint8_t type = 1;
   std::string_view head;
   std::string_view body;
-  std::optional<std::uint32_t> head_crc = {};  // crc32c of `head`, if the caller has it already
+  std::string_view tail = {};
+  std::optional<std::uint32_t> crc = {};  // crc32c of head and body, if the caller has it already
 };
 
 /// A record as it is read back.
@@ -97,6 +98,7 @@ struct JournalPosition {
 class Journal {
  public:
   using Visitor = std::function<Result<void>(const Entry&)>;
+  using Reader = std::function<void(std::size_t, const Result<std::string_view>&)>;
 
   /// Replays every record from `from` (empty: from the oldest segment) through `visit`, then
   /// accepts appends. `files` must outlive the journal.
@@ -117,9 +119,10 @@ class Journal {
   virtual Result<void> written(std::uint64_t sequence) = 0;
   virtual Result<void> durable(std::uint64_t sequence) = 0;
 
-  /// Reads back records that are at least written, verifying their checksums. Neighbours are
-  /// fetched together: ask for many at once.
-  virtual Result<std::vector<std::string>> read(std::span<const Address> records) = 0;
+  /// Reads back records that are at least written and calls `each` once for every one of them: with
+  /// its number in `records` and its body, checksum verified, or why there is none. In the order
+  /// of their places; neighbours are fetched together, so ask for many at once.
+  virtual void read(std::span<const Address> records, const Reader& each) = 0;
 
   /// Nothing in this segment is needed any more: its file is reused. Not the active one.
   virtual Result<void> release(std::uint32_t segment) = 0;

@@ -11,9 +11,10 @@ namespace {
 
 namespace format = journal_format;
 constexpr std::uint8_t seal_type = 255;
+constexpr std::size_t largest_buffer = 4U << 20U;  // larger ones are not kept
 
 std::uint64_t size_of(const NewRecord& record) noexcept {
-  return format::record_header_size + record.head.size() + record.body.size();
+  return format::record_header_size + record.head.size() + record.body.size() + record.tail.size();
 }
 
 }  // namespace
@@ -83,6 +84,10 @@ void Log::fail(const Error& error) {
 }
 
 void Log::open_group() {
+  if (!buffers_.empty()) {
+    group_ = std::move(buffers_.back());
+    buffers_.pop_back();
+  }
   group_.assign(format::group_header_size, '\0');
   group_records_ = 0;
   record_headers_crc_ = 0;
@@ -134,15 +139,15 @@ Result<void> Log::make_room(std::uint64_t bytes) {
                       format::aligned(format::group_header_size + bytes));
 }
 
-void Log::place(const NewRecord& record, std::uint32_t body_crc) {
+void Log::place(const NewRecord& record, std::uint32_t crc) {
   char header[format::record_header_size];
   const format::RecordHeader fields{
-      static_cast<std::uint32_t>(record.head.size() + record.body.size()),
-      format::record_crc(body_crc, next_sequence_, record.type), record.type};
+      static_cast<std::uint32_t>(size_of(record) - format::record_header_size),
+      format::record_crc(crc, next_sequence_, record.type), record.type};
   format::encode(fields, header);
   const std::string_view bytes(header, sizeof header);
   record_headers_crc_ = crc32c(record_headers_crc_, bytes);
-  group_.append(bytes).append(record.head).append(record.body);
+  group_.append(bytes).append(record.head).append(record.body).append(record.tail);
   ++group_records_;
   ++next_sequence_;
   backlog_ += size_of(record);
@@ -164,7 +169,8 @@ Result<std::uint64_t> Log::append(std::span<const NewRecord> records, std::span<
   std::vector<std::uint32_t> crcs(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
     const NewRecord& record = records[i];
-    crcs[i] = crc32c(record.head_crc ? *record.head_crc : crc32c(0, record.head), record.body);
+    const auto before = record.crc ? *record.crc : crc32c(crc32c(0, record.head), record.body);
+    crcs[i] = crc32c(before, record.tail);
   }
   Lock lock(mutex_);
   const auto ready = usable();
@@ -236,10 +242,12 @@ void Log::write_out(Lock& lock) {
     fail(done.error());
     return;
   }
-  for (const Piece& piece : pieces) {
+  for (Piece& piece : pieces) {
     if (piece.last_group == 0) continue;
     written_ = piece.end_sequence;
     written_group_ = piece.last_group;
+    const bool worth_keeping = piece.bytes.capacity() <= largest_buffer;
+    if (buffers_.size() < 4 && worth_keeping) buffers_.push_back(std::move(piece.bytes));
   }
   changed_.notify_all();
 }

@@ -31,7 +31,7 @@ class Log final : public Journal {
   Result<void> wait_for_room() override;
   Result<void> written(std::uint64_t sequence) override;
   Result<void> durable(std::uint64_t sequence) override;
-  Result<std::vector<std::string>> read(std::span<const Address> records) override;
+  void read(std::span<const Address> records, const Reader& each) override;
   Result<void> release(std::uint32_t segment) override;
   JournalPosition position() override;
   JournalStats stats() override;
@@ -51,7 +51,7 @@ class Log final : public Journal {
 
   void open_group();
   void close_group();
-  void place(const NewRecord& record, std::uint32_t body_crc);
+  void place(const NewRecord& record, std::uint32_t crc);
   Result<void> make_room(std::uint64_t bytes);
   Result<void> next_segment(std::uint64_t room);
   Result<void> wait_for_backlog(Lock& lock);
@@ -60,6 +60,7 @@ class Log final : public Journal {
   void fail(const Error& error);
   void background();
   [[nodiscard]] Result<void> usable() const;
+  [[nodiscard]] Error damaged(const Segment& segment, const Address& address) const;
 
   FileSystem& files_;
   const JournalOptions options_;
@@ -80,6 +81,8 @@ class Log final : public Journal {
   std::uint64_t next_sequence_ = 1;
   std::uint64_t next_group_ = 1;
   std::uint32_t previous_crc_ = 0;
+
+  std::vector<std::string> buffers_;  // of groups that are with the kernel, for the next ones
 
   std::deque<Piece> pieces_;       // closed, not yet with the kernel
   std::size_t backlog_ = 0;        // bytes placed and not yet synced

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "dlo/journal/crc32c.h"
@@ -10,60 +11,92 @@ namespace {
 
 namespace format = journal_format;
 
-// One read fetches at least this much: most records lie near each other and are asked for in turn.
-constexpr std::size_t window_size = 256U << 10U;
-constexpr std::size_t first_guess = 4096;
+// Records that lie this near each other are fetched by one read.
+constexpr std::size_t near = 64U << 10U;
+constexpr std::size_t largest_window = 1U << 20U;
+constexpr std::size_t usual_record = 2048;  // behind the last one its length is not known
 
 /// A stretch of a segment held in memory while neighbouring records are taken out of it.
 class Window {
  public:
-  /// Makes [offset, offset + size) available; `ahead` asks for more, if it is there.
+  /// Makes [offset, offset + size) available; `ahead` says how much more is worth fetching.
+  template <typename Ahead>
   Result<std::string_view> view(Segment& segment, std::uint64_t offset, std::size_t size,
-                                std::size_t ahead) {
+                                const Ahead& ahead) {
     const bool inside =
-        segment_ == segment.number && offset >= from_ && offset + size <= from_ + bytes_.size();
+        segment_ == segment.number && offset >= from_ && offset + size <= from_ + size_;
     if (!inside) {
-      bytes_.resize(std::max(size, ahead));
-      const auto got = segment.file->read_at(offset, bytes_.data(), bytes_.size());
+      const std::size_t wanted = std::max<std::size_t>(size, ahead());
+      if (wanted > room_) {
+        bytes_ = std::make_unique_for_overwrite<char[]>(wanted);
+        room_ = wanted;
+      }
+      const auto got = segment.file->read_at(offset, bytes_.get(), wanted);
+      size_ = 0;
       if (!got) return got.error();
-      bytes_.resize(*got);
+      size_ = *got;
       segment_ = segment.number;
       from_ = offset;
     }
-    const std::uint64_t at = offset - from_;
-    return std::string_view(bytes_).substr(at, std::min<std::size_t>(size, bytes_.size() - at));
+    const std::size_t at = offset - from_;
+    return std::string_view(bytes_.get() + at, std::min(size, size_ - at));
   }
 
  private:
   std::uint64_t segment_ = 0;
   std::uint64_t from_ = 0;
-  std::string bytes_;
+  std::unique_ptr<char[]> bytes_;
+  std::size_t room_ = 0;
+  std::size_t size_ = 0;
 };
 
-Error damaged(const std::string& file, const Address& address) {
+/// Which records are asked for, in the order of their places.
+std::vector<std::size_t> in_order_of_place(std::span<const Address> records) {
+  std::vector<std::size_t> order(records.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto before = [&](std::size_t a, std::size_t b) {
+    return std::pair(records[a].location.segment, records[a].location.offset) <
+           std::pair(records[b].location.segment, records[b].location.offset);
+  };
+  if (!std::is_sorted(order.begin(), order.end(), before)) {
+    std::sort(order.begin(), order.end(), before);
+  }
+  return order;
+}
+
+/// How far one read should reach that begins with the record `order[at]`.
+std::size_t reach(std::span<const Address> records, std::span<const std::size_t> order,
+                  std::size_t at) {
+  const Location& first = records[order[at]].location;
+  std::uint64_t end = first.offset;
+  for (++at; at < order.size(); ++at) {
+    const Location& next = records[order[at]].location;
+    if (next.segment != first.segment || next.offset - end > near ||
+        next.offset - first.offset > largest_window) {
+      break;
+    }
+    end = next.offset;
+  }
+  return end - first.offset + usual_record;
+}
+
+}  // namespace
+
+Error Log::damaged(const Segment& segment, const Address& address) const {
   return Error{Code::corrupt, "journal.read",
-               file + " at byte " + std::to_string(address.location.offset) + ": record " +
+               files_.describe(segment_name(segment.number)) + " at byte " +
+                   std::to_string(address.location.offset) + ": record " +
                    std::to_string(address.sequence) +
                    " does not match its checksum. It was not used. Run 'dlo queue fsck' on the "
                    "directory to see what else is affected."};
 }
 
-}  // namespace
-
-Result<std::vector<std::string>> Log::read(std::span<const Address> records) {
-  std::vector<std::string> bodies(records.size());
-  std::vector<std::size_t> order(records.size());
-  std::iota(order.begin(), order.end(), 0U);
-  const auto key = [&](std::size_t i) {
-    return std::pair(records[i].location.segment, records[i].location.offset);
-  };
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return key(a) < key(b); });
-
+void Log::read(std::span<const Address> records, const Reader& each) {
+  const auto order = in_order_of_place(records);
   Window window;
-  const std::size_t ahead = records.size() > 4 ? window_size : first_guess;
   SegmentPtr segment;
-  for (const std::size_t i : order) {
-    const Address& address = records[i];
+  const auto one = [&](std::size_t at) -> Result<std::string_view> {
+    const Address& address = records[order[at]];
     if (!segment || segment->number != address.location.segment) {
       segment = segments_.find(address.location.segment);
     }
@@ -71,23 +104,21 @@ Result<std::vector<std::string>> Log::read(std::span<const Address> records) {
       return Error{Code::not_found, "journal.read",
                    "Segment " + std::to_string(address.location.segment) + " is gone."};
     }
-    const std::string file = files_.describe(segment_name(segment->number));
     const std::uint64_t offset = address.location.offset;
-    auto head = window.view(*segment, offset, format::record_header_size, ahead);
+    const auto ahead = [&] { return reach(records, order, at); };
+    const auto head = window.view(*segment, offset, format::record_header_size, ahead);
     if (!head) return head.error();
-    if (head->size() < format::record_header_size) return damaged(file, address);
+    if (head->size() < format::record_header_size) return damaged(*segment, address);
     const auto header = format::decode_record(head->data());
-    if (offset + format::record_header_size + header.size > segment->size) {
-      return damaged(file, address);
-    }
-    const auto body =
-        window.view(*segment, offset + format::record_header_size, header.size, ahead);
+    const std::uint64_t begins = offset + format::record_header_size;
+    if (begins + header.size > segment->size) return damaged(*segment, address);
+    const auto body = window.view(*segment, begins, header.size, ahead);
     if (!body) return body.error();
     const std::uint32_t crc = format::record_crc(crc32c(0, *body), address.sequence, header.type);
-    if (body->size() < header.size || crc != header.crc) return damaged(file, address);
-    bodies[i].assign(*body);
-  }
-  return bodies;
+    if (body->size() < header.size || crc != header.crc) return damaged(*segment, address);
+    return *body;
+  };
+  for (std::size_t at = 0; at < order.size(); ++at) each(order[at], one(at));
 }
 
 }  // namespace dlo

@@ -50,7 +50,7 @@ Result<Placed> Depot::append(const RecordList& records) {
   placed.first = *first;
   placed.last = *first + records.size() - 1;
   for (const NewRecord& each : records.all()) {
-    appended_ += each.head.size() + each.body.size() + 9;
+    appended_ += each.head.size() + each.body.size() + each.tail.size() + 9;
   }
   if (checkpoint_due() && housekeeper_.joinable()) housekeeping_.notify_one();
   return placed;

@@ -28,11 +28,9 @@ class RecordList {
     records_.push_back(
         {static_cast<std::uint8_t>(type), bytes_.emplace_back(std::move(bytes)), {}});
   }
-  /// `head` stays the caller's.
-  void add(RecordType type, std::string_view head, std::uint32_t head_crc, std::string tail) {
-    records_.push_back(
-        {static_cast<std::uint8_t>(type), head, bytes_.emplace_back(std::move(tail)), head_crc});
-  }
+  /// All parts stay the caller's.
+  void add(const NewRecord& record) { records_.push_back(record); }
+  void reserve(std::size_t count) { records_.reserve(count); }
   [[nodiscard]] std::span<const NewRecord> all() const noexcept { return records_; }
   [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
   [[nodiscard]] bool empty() const noexcept { return records_.empty(); }
@@ -149,8 +147,8 @@ class Depot {
   Result<std::vector<Claim>> wait_and_claim(QueueState& queue, const ReceiveRequest& request,
                                             TimePoint& now, std::uint64_t& sequence);
   std::vector<Loaded> load(const std::vector<Claim>& claims);
-  std::vector<Result<std::string>> read_each(const std::vector<Address>& addresses);
-  void load_body(const Result<std::string>& record, const Address& at, Loaded& into);
+  std::vector<Result<std::string>> read_each(std::span<const Address> addresses);
+  void load_body(const Result<std::string_view>& record, const Address& at, Loaded& into);
   void fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded);
   std::vector<Delivery> deliver(QueueState& queue, const std::vector<Claim>& claims,
                                 std::vector<Loaded>& loaded, TimePoint now);

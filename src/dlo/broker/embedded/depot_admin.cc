@@ -120,6 +120,15 @@ Result<std::uint64_t> Depot::redrive(std::uint16_t number) {
   return count;
 }
 
+/// Copies, for the few who keep them.
+std::vector<Result<std::string>> Depot::read_each(std::span<const Address> addresses) {
+  std::vector<Result<std::string>> out(addresses.size(), std::string());
+  journal_->read(addresses, [&](std::size_t i, const Result<std::string_view>& record) {
+    out[i] = record ? Result<std::string>(std::string(*record)) : record.error();
+  });
+  return out;
+}
+
 // Those without a state go with one record that names them all. Of the others the record must say
 // where their bodies lie, and that is read without the lock.
 Result<std::uint64_t> Depot::purge(std::uint16_t number) {

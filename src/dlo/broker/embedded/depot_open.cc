@@ -167,15 +167,15 @@ Result<void> Depot::end_leases_of_last_life(TimePoint now) {
 /// State and body's place of a lease that was read back. False if its record is damaged.
 bool Depot::load_state(Lease& lease) {
   const Address at = holdings_.address_of(lease.slot);
-  const auto record = journal_->read({&at, 1});
+  const auto record = std::move(read_each({&at, 1}).front());
   if (!record) return false;
   if (holdings_.slots()[lease.slot].has_state) {
-    auto state = decode_state(record->front());
+    auto state = decode_state(*record);
     if (!state) return false;
     lease.body = state->body;
     lease.state = std::move(state->state);
   } else {
-    const auto stored = decode_published(record->front());
+    const auto stored = decode_published(*record);
     if (!stored) return false;
     lease.body = at;
     lease.state = carried_state(*stored);

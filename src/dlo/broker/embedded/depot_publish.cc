@@ -9,13 +9,15 @@ namespace dlo::embedded {
 
 /// One publication on its way in.
 struct Depot::Incoming {
-  std::string bytes;  // fields and payload
-  std::uint32_t meta_size = 0;
+  std::string fields;
+  std::string_view payload;  // the caller's
+  std::string tail_bytes;
   std::uint32_t crc = 0;
   std::string_view key;
   PublishTail tail;
   std::optional<std::uint64_t> repeats;   // position of what it repeats
   std::optional<std::size_t> repeats_in;  // ... or which of this batch
+  [[nodiscard]] std::size_t weight() const noexcept { return fields.size() + payload.size(); }
   [[nodiscard]] bool accepted() const noexcept { return !repeats && !repeats_in; }
 };
 
@@ -27,13 +29,13 @@ void Depot::encode(const QueueRecord& queue, std::span<const Publication> messag
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const Message& message = *messages[i].message;
     Incoming& in = incoming[i];
-    in.bytes.reserve((message.payload ? message.payload->size() : 0) + 128);
-    in.meta_size = encode_message(
+    encode_fields(
         {message, now, options.ttl, options.source.empty(), messages[i].counters, undecodable},
-        in.bytes);
-    in.crc = crc32c(0, in.bytes);
+        in.fields);
+    if (message.payload) in.payload = *message.payload;
+    in.crc = crc32c(crc32c(0, in.fields), in.payload);
     PublishTail& tail = in.tail;
-    tail.meta_size = in.meta_size;
+    tail.meta_size = static_cast<std::uint32_t>(in.fields.size());
     tail.queue = queue.number;
     tail.priority = message.priority;
     tail.keyed = options.keys_in_order && !message.key.empty();
@@ -72,7 +74,7 @@ Result<void> Depot::check_room(QueueState& queue, const std::vector<Incoming>& i
   for (const Incoming& in : incoming) {
     if (!in.accepted()) continue;
     ++count;
-    bytes += in.bytes.size();
+    bytes += in.weight();
   }
   const SourceOptions& options = queue.options();
   const auto room = [&](std::optional<std::uint64_t> limit, std::uint64_t here, std::uint64_t more,
@@ -95,12 +97,13 @@ Result<void> Depot::check_room(QueueState& queue, const std::vector<Incoming>& i
 // Takes slots, writes, and remembers who arrives when the write is synced. All or none.
 Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
   RecordList records;
+  records.reserve(incoming.size());
   for (Incoming& in : incoming) {
     if (!in.accepted()) continue;
     in.tail.slot = holdings_.take_slot();
-    std::string tail;
-    embedded::encode(in.tail, tail);
-    records.add(RecordType::published, in.bytes, in.crc, std::move(tail));
+    embedded::encode(in.tail, in.tail_bytes);
+    records.add({static_cast<std::uint8_t>(RecordType::published), in.fields, in.payload,
+                 in.tail_bytes, in.crc});
   }
   if (records.empty()) return Placed{};
   auto placed = append(records);
@@ -112,7 +115,7 @@ Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
       continue;
     }
     const Address at = placed->at(index++);
-    holdings_.put(in.tail, at, static_cast<std::uint32_t>(in.bytes.size()));
+    holdings_.put(in.tail, at, static_cast<std::uint32_t>(in.weight()));
     arrivals_.push_back({at.sequence, in.tail.slot, std::string(in.key)});
   }
   return placed;
@@ -139,11 +142,11 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
   }
   encode(settings, messages, undecodable, now, incoming);
   for (const Incoming& in : incoming) {
-    if (in.meta_size <= max_meta_size) continue;
+    if (in.fields.size() <= max_meta_size) continue;
     return refuse(
         "embedded.publish",
         "the fields of a message (headers, key, id and others, without the payload) take " +
-            std::to_string(in.meta_size) + " bytes; at most " + std::to_string(max_meta_size) +
+            std::to_string(in.fields.size()) + " bytes; at most " + std::to_string(max_meta_size) +
             " are possible; nothing of the batch was taken; move large values into the "
             "payload");
   }

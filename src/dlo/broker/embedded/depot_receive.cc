@@ -102,26 +102,7 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
   }
 }
 
-/// All of them, or each by itself if one cannot be read: one damaged record harms nobody else.
-std::vector<Result<std::string>> Depot::read_each(const std::vector<Address>& addresses) {
-  std::vector<Result<std::string>> out;
-  out.reserve(addresses.size());
-  if (auto all = journal_->read(addresses)) {
-    for (auto& each : *all) out.emplace_back(std::move(each));
-    return out;
-  }
-  for (const Address& address : addresses) {
-    auto one = journal_->read({&address, 1});
-    if (one) {
-      out.emplace_back(std::move(one->front()));
-    } else {
-      out.emplace_back(one.error());
-    }
-  }
-  return out;
-}
-
-void Depot::load_body(const Result<std::string>& record, const Address& at, Loaded& into) {
+void Depot::load_body(const Result<std::string_view>& record, const Address& at, Loaded& into) {
   into.body = at;
   const auto stored = record ? decode_published(*record) : std::nullopt;
   if (stored) into.message = decode_message(*stored);
@@ -130,7 +111,7 @@ void Depot::load_body(const Result<std::string>& record, const Address& at, Load
   if (stored && stored->tail.carries && into.state.is_fresh()) into.state = carried_state(*stored);
   if (into.message == nullptr) {
     into.message = std::make_shared<Message>();
-    if (record) into.message->payload = *record;
+    if (record) into.message->payload.emplace(*record);
     const Error unreadable{Code::corrupt, "embedded.receive",
                            "the record of this message is not one this program can read"};
     into.state.undecodable =
@@ -148,28 +129,19 @@ std::vector<Depot::Loaded> Depot::load(const std::vector<Claim>& claims) {
     newest = std::max(newest, each.at.sequence);
   }
   if (!claims.empty()) (void)journal_->written(newest);  // a state may not have left yet
-  const auto records = read_each(addresses);
   std::vector<std::size_t> stateful;
   std::vector<Address> bodies;
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (!claims[i].has_state) {
-      load_body(records[i], claims[i].at, loaded[i]);
-      continue;
-    }
-    auto state = records[i] ? decode_state(*records[i]) : std::nullopt;
-    if (state) {
-      loaded[i].state = std::move(state->state);
-      stateful.push_back(i);
-      bodies.push_back(state->body);
-    } else {
-      load_body(records[i], claims[i].at, loaded[i]);
-    }
-  }
+  journal_->read(addresses, [&](std::size_t i, const Result<std::string_view>& record) {
+    auto state = record && claims[i].has_state ? decode_state(*record) : std::nullopt;
+    if (!state) return load_body(record, claims[i].at, loaded[i]);
+    loaded[i].state = std::move(state->state);
+    stateful.push_back(i);
+    bodies.push_back(state->body);
+  });
   if (bodies.empty()) return loaded;
-  const auto found = read_each(bodies);
-  for (std::size_t i = 0; i < bodies.size(); ++i) {
-    load_body(found[i], bodies[i], loaded[stateful[i]]);
-  }
+  journal_->read(bodies, [&](std::size_t i, const Result<std::string_view>& record) {
+    load_body(record, bodies[i], loaded[stateful[i]]);
+  });
   return loaded;
 }
 

@@ -153,9 +153,9 @@ Result<void> Depot::relocate(const std::vector<Claim>& claims, const std::vector
     const bool moves_body = !state || leaves(state->body.location.segment);
     if (state && moves_body) {
       body_at = state->body;
-      auto found = journal_->read({&body_at, 1});
+      auto found = std::move(read_each({&body_at, 1}).front());
       if (!found) continue;
-      body = std::move(found->front());
+      body = std::move(*found);
     }
     if (state && !moves_body && !leaves(claims[i].at.location.segment)) continue;
     if (const auto done = relocate_one(claims[i], body, body_at, state, moves_body); !done) {

@@ -98,9 +98,8 @@ Headers read_headers(ByteReader& from) {
 
 }  // namespace
 
-std::uint32_t encode_message(const NewMessage& what, std::string& out) {
+void encode_fields(const NewMessage& what, std::string& out) {
   const Message& message = what.message;
-  const auto before = out.size();
   auto expires_at = message.expires_at;
   if (!expires_at && what.ttl) expires_at = later(what.now, *what.ttl);
   const auto fields = fields_of(what, expires_at.has_value());
@@ -121,9 +120,6 @@ std::uint32_t encode_message(const NewMessage& what, std::string& out) {
   if (fields & has_owner) write_owner(*message.owner, to);
   if (fields & has_counters) write_counters(what.counters, to);
   if (fields & has_failure) write_failure(*what.undecodable, to);
-  const auto meta_size = static_cast<std::uint32_t>(out.size() - before);
-  if (message.payload) out.append(*message.payload);
-  return meta_size;
 }
 
 namespace {

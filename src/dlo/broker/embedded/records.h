@@ -88,8 +88,8 @@ struct NewMessage {
   Counters counters;          // carried over from an earlier life
   const Failure* undecodable = nullptr;
 };
-/// Appends fields and payload; answers how many bytes the fields take.
-std::uint32_t encode_message(const NewMessage& what, std::string& out);
+/// Appends the fields; the payload goes behind them as it is.
+void encode_fields(const NewMessage& what, std::string& out);
 /// The message without source and position; empty if the bytes are none.
 [[nodiscard]] std::shared_ptr<Message> decode_message(const StoredMessage& stored);
 /// The counts and the failure it was published with.
