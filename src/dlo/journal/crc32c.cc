@@ -37,11 +37,18 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_sse(std::uint32_t before,
   std::uint64_t crc = before ^ 0xFFFFFFFFU;
   const char* at = bytes.data();
   std::size_t left = bytes.size();
-  for (; left >= 8; left -= 8, at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, 8);
-    crc = _mm_crc32_u64(crc, word);
+  const auto word = [&at](std::size_t number) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, at + number * 8, 8);
+    return value;
+  };
+  for (; left >= 64; left -= 64, at += 64) {  // counting costs more than the sum: do it seldom
+    crc = _mm_crc32_u64(_mm_crc32_u64(crc, word(0)), word(1));
+    crc = _mm_crc32_u64(_mm_crc32_u64(crc, word(2)), word(3));
+    crc = _mm_crc32_u64(_mm_crc32_u64(crc, word(4)), word(5));
+    crc = _mm_crc32_u64(_mm_crc32_u64(crc, word(6)), word(7));
   }
+  for (; left >= 8; left -= 8, at += 8) crc = _mm_crc32_u64(crc, word(0));
   auto small = static_cast<std::uint32_t>(crc);
   for (; left > 0; --left, ++at) small = _mm_crc32_u8(small, static_cast<unsigned char>(*at));
   return small ^ 0xFFFFFFFFU;

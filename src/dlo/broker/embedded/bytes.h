@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -21,6 +22,8 @@ inline constexpr std::uint64_t end_of_time = (std::uint64_t{1} << 48) - 1;
   return at == end_of_time ? TimePoint::max() : TimePoint{Millis{static_cast<Millis::rep>(at)}};
 }
 
+static_assert(std::endian::native == std::endian::little, "records are written as they lie");
+
 /// Appends numbers and texts to a string. Little endian; FORMAT.md says what goes where.
 class ByteWriter {
  public:
@@ -29,9 +32,7 @@ class ByteWriter {
   template <typename T>
   void fixed(T value, std::size_t size = sizeof(T)) {
     char bytes[sizeof(T)];
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      bytes[i] = static_cast<char>((static_cast<std::uint64_t>(value) >> (8 * i)) & 0xFF);
-    }
+    std::memcpy(bytes, &value, sizeof(T));
     out_.append(bytes, size);
   }
   void u8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
@@ -64,9 +65,7 @@ class ByteReader {
   std::uint64_t fixed(std::size_t size) noexcept {
     const auto bytes = take(size);
     std::uint64_t value = 0;
-    for (std::size_t i = bytes.size(); i-- > 0;) {
-      value = value << 8 | static_cast<unsigned char>(bytes[i]);
-    }
+    if (!bytes.empty()) std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
   std::uint8_t u8() noexcept { return static_cast<std::uint8_t>(fixed(1)); }

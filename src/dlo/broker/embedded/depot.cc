@@ -156,7 +156,7 @@ void Depot::close_queue(std::uint16_t queue) noexcept {
 
 Result<void> Depot::be_born() {
   if (incarnation_ == 0) {
-    incarnation_ = draw() | 1;
+    incarnation_ = (draw() & 0xFFFF'FFFF'FFFFU) | 1;
     RecordList records;
     std::string bytes;
     ByteWriter(bytes).u64(incarnation_);
@@ -165,7 +165,8 @@ Result<void> Depot::be_born() {
     if (!placed) return placed.error();
     if (const auto durable = journal_->durable(placed->last); !durable) return durable;
   }
-  partition_ = to_string(Id128{0, incarnation_}).substr(16);
+  // Twelve digits: a string of that length needs no memory of its own.
+  partition_ = to_string(Id128{0, incarnation_}).substr(20);
   return {};
 }
 

@@ -135,7 +135,8 @@ class Depot {
 
   // publishing
   static void encode(const QueueRecord& queue, std::span<const Publication> messages,
-                     const Failure* undecodable, TimePoint now, std::vector<Incoming>& incoming);
+                     const Failure* undecodable, TimePoint now, std::string& text,
+                     std::vector<Incoming>& incoming);
   static void find_duplicates(QueueState& queue, std::vector<Incoming>& incoming, TimePoint now);
   static Result<void> check_room(QueueState& queue, const std::vector<Incoming>& incoming);
   Result<Placed> place(std::vector<Incoming>& incoming);
@@ -150,13 +151,13 @@ class Depot {
   std::vector<Result<std::string>> read_each(std::span<const Address> addresses);
   void load_body(const Result<std::string_view>& record, const Address& at, Loaded& into);
   void fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded);
-  std::vector<Delivery> deliver(QueueState& queue, const std::vector<Claim>& claims,
-                                std::vector<Loaded>& loaded, TimePoint now);
+  void deliver(QueueState& queue, const std::vector<Claim>& claims, std::vector<Loaded>& loaded,
+               TimePoint now, std::vector<Delivery>& out);
   Result<void> drop_expired(const std::vector<Claim>& expired, TimePoint now);
 
   // settling
   Ended decide(Lease& lease, const Ending& ending, TimePoint now);
-  Result<Placed> write(const std::vector<Ended>& ended);
+  Result<Placed> write(const std::vector<Ended>& ended, const std::vector<Lease*>& completed);
   void carry_out(const std::vector<Ended>& ended, const Placed& placed, TimePoint now);
 
   [[nodiscard]] Lease* find(const LeaseToken& token, std::uint16_t queue) noexcept;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "dlo/broker/embedded/depot.h"
@@ -9,9 +10,10 @@ namespace dlo::embedded {
 
 /// One publication on its way in.
 struct Depot::Incoming {
-  std::string fields;
+  std::size_t fields_at = 0;  // in the batch's own text
+  std::string_view fields;
   std::string_view payload;  // the caller's
-  std::string tail_bytes;
+  std::array<char, longest_tail> tail_bytes;
   std::uint32_t crc = 0;
   std::string_view key;
   PublishTail tail;
@@ -23,19 +25,19 @@ struct Depot::Incoming {
 
 // Everything that needs no lock: most of the work of a publication.
 void Depot::encode(const QueueRecord& queue, std::span<const Publication> messages,
-                   const Failure* undecodable, TimePoint now, std::vector<Incoming>& incoming) {
+                   const Failure* undecodable, TimePoint now, std::string& text,
+                   std::vector<Incoming>& incoming) {
   const SourceOptions& options = queue.options;
   incoming.resize(messages.size());
+  text.reserve(messages.size() * 64);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const Message& message = *messages[i].message;
     Incoming& in = incoming[i];
+    in.fields_at = text.size();
     encode_fields(
         {message, now, options.ttl, options.source.empty(), messages[i].counters, undecodable},
-        in.fields);
-    if (message.payload) in.payload = *message.payload;
-    in.crc = crc32c(crc32c(0, in.fields), in.payload);
+        text);
     PublishTail& tail = in.tail;
-    tail.meta_size = static_cast<std::uint32_t>(in.fields.size());
     tail.queue = queue.number;
     tail.priority = message.priority;
     tail.keyed = options.keys_in_order && !message.key.empty();
@@ -53,6 +55,15 @@ void Depot::encode(const QueueRecord& queue, std::span<const Publication> messag
     if (options.dedupe_window > Millis{0} && !messages[i].dedupe_id.empty()) {
       tail.dedupe = digest_of(messages[i].dedupe_id);
     }
+  }
+  // The text has stopped growing: views of it hold.
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    Incoming& in = incoming[i];
+    const auto end = i + 1 < messages.size() ? incoming[i + 1].fields_at : text.size();
+    in.fields = std::string_view(text).substr(in.fields_at, end - in.fields_at);
+    in.tail.meta_size = static_cast<std::uint32_t>(in.fields.size());
+    if (messages[i].message->payload) in.payload = *messages[i].message->payload;
+    in.crc = crc32c(crc32c(0, in.fields), in.payload);
   }
 }
 
@@ -101,9 +112,9 @@ Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
   for (Incoming& in : incoming) {
     if (!in.accepted()) continue;
     in.tail.slot = holdings_.take_slot();
-    embedded::encode(in.tail, in.tail_bytes);
+    const auto size = embedded::encode(in.tail, in.tail_bytes.data());
     records.add({static_cast<std::uint8_t>(RecordType::published), in.fields, in.payload,
-                 in.tail_bytes, in.crc});
+                 std::string_view(in.tail_bytes.data(), size), in.crc});
   }
   if (records.empty()) return Placed{};
   auto placed = append(records);
@@ -140,7 +151,8 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
     queue = *found;
     settings = queue->record;
   }
-  encode(settings, messages, undecodable, now, incoming);
+  std::string text;
+  encode(settings, messages, undecodable, now, text, incoming);
   for (const Incoming& in : incoming) {
     if (in.fields.size() <= max_meta_size) continue;
     return refuse(

@@ -173,11 +173,10 @@ void Depot::fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& l
   }
 }
 
-std::vector<Delivery> Depot::deliver(QueueState& queue, const std::vector<Claim>& claims,
-                                     std::vector<Loaded>& loaded, TimePoint now) {
+void Depot::deliver(QueueState& queue, const std::vector<Claim>& claims,
+                    std::vector<Loaded>& loaded, TimePoint now, std::vector<Delivery>& out) {
   const std::string& source = queue.options().source;
-  std::vector<Delivery> out;
-  out.reserve(claims.size());
+  out.reserve(out.size() + claims.size());
   for (std::size_t i = 0; i < claims.size(); ++i) {
     Loaded& from = loaded[i];
     if (from.left_out) continue;
@@ -197,7 +196,6 @@ std::vector<Delivery> Depot::deliver(QueueState& queue, const std::vector<Claim>
     delivery.last_error = std::move(from.state.last_error);
     delivery.trail = std::move(from.state.trail);
   }
-  return out;
 }
 
 Result<void> Depot::drop_expired(const std::vector<Claim>& expired, TimePoint now) {
@@ -256,8 +254,7 @@ Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const Receive
       expired.push_back((*claims)[i]);
     }
     if (const auto dropped = drop_expired(expired, now); !dropped) return dropped.error();
-    auto deliveries = deliver(*queue, *claims, loaded, now);
-    std::move(deliveries.begin(), deliveries.end(), std::back_inserter(out));
+    deliver(*queue, *claims, loaded, now, out);
     if (expired.empty()) break;
     wanted.limit = request.limit - out.size();
     if (!out.empty()) wanted.wait = Millis{0};

@@ -45,9 +45,7 @@ Depot::Ended Depot::decide(Lease& lease, const Ending& ending, TimePoint now) {
     record.state = std::move(state);
     ended.state = std::move(record);
   };
-  if (std::holds_alternative<Completed>(ending)) {  // most of them, by far
-    remove(Why::completed);
-  } else if (const auto* dead = std::get_if<DeadLettered>(&ending)) {
+  if (const auto* dead = std::get_if<DeadLettered>(&ending)) {
     if (queue.record.keeps_dead) {
       wait(now, lease.state, false);
       ended.state->dead = true;
@@ -83,9 +81,9 @@ Depot::Ended Depot::decide(Lease& lease, const Ending& ending, TimePoint now) {
 }
 
 // All endings of one call, as one list: states one by one, the rest together.
-Result<Placed> Depot::write(const std::vector<Ended>& ended) {
+Result<Placed> Depot::write(const std::vector<Ended>& ended, const std::vector<Lease*>& completed) {
   RecordList records;
-  std::vector<SlotNumber> completed;
+  std::vector<SlotNumber> done;
   std::vector<Removal> removed;
   std::vector<Return> returned;
   for (const Ended& each : ended) {
@@ -95,11 +93,16 @@ Result<Placed> Depot::write(const std::vector<Ended>& ended) {
       records.add(RecordType::state, std::move(bytes));
     } else if (each.back) {
       returned.push_back(*each.back);
-    } else if (each.removal->why == Why::completed &&
-               !holdings_.slots()[each.removal->slot].has_state) {
-      completed.push_back(each.removal->slot);
     } else {
       removed.push_back(*each.removal);
+    }
+  }
+  done.reserve(completed.size());
+  for (const Lease* lease : completed) {
+    if (holdings_.slots()[lease->slot].has_state) {
+      removed.push_back({lease->slot, Why::completed, lease->body.location.segment});
+    } else {
+      done.push_back(lease->slot);
     }
   }
   const auto add = [&](RecordType type, auto&& encoding) {
@@ -107,8 +110,8 @@ Result<Placed> Depot::write(const std::vector<Ended>& ended) {
     encoding(bytes);
     records.add(type, std::move(bytes));
   };
-  if (!completed.empty()) {
-    add(RecordType::completed, [&](std::string& out) { encode_slots(completed, out); });
+  if (!done.empty()) {
+    add(RecordType::completed, [&](std::string& out) { encode_slots(done, out); });
   }
   if (!removed.empty()) {
     add(RecordType::removed, [&](std::string& out) { embedded::encode(removed, out); });
@@ -150,7 +153,7 @@ Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
     if (const auto ok = usable(number, "embedded.settle"); !ok) return ok.error();
     advance(now);
     std::vector<Ended> ended;
-    ended.reserve(settlements.size());
+    std::vector<Lease*> completed;  // most of them, by far, and there is nothing to decide
     for (std::size_t i = 0; i < settlements.size(); ++i) {
       Lease* lease = find(settlements[i].lease, number);
       if (lease == nullptr) {
@@ -158,21 +161,29 @@ Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
         continue;
       }
       lease->ending = true;  // a second settlement of it in this call finds it lost
+      if (std::holds_alternative<Completed>(settlements[i].ending)) {
+        completed.push_back(lease);
+        continue;
+      }
       ended.push_back(decide(*lease, settlements[i].ending, now));
       answers[i].abandon_count = ended.back().abandon_count;
     }
-    if (ended.empty()) {
+    if (ended.empty() && completed.empty()) {
       if (const auto done = hand_over_ends(lock); !done) return done.error();
       return answers;
     }
-    const auto placed = write(ended);
+    const auto placed = write(ended, completed);
     if (!placed) {
       for (const Ended& each : ended) each.lease->ending = false;
+      for (Lease* lease : completed) lease->ending = false;
       return placed.error();
     }
     carry_out(ended, *placed, now);
+    for (const Lease* lease : completed) {
+      holdings_.remove({lease->slot, Why::completed, lease->body.location.segment}, now);
+    }
     last = placed->last;
-    ring(number, ended.size());
+    ring(number, ended.size() + completed.size());
   }
   if (const auto durable = journal_->durable(last); !durable) return durable.error();
   return answers;
@@ -208,7 +219,7 @@ Result<void> Depot::end_leases(const std::vector<Lease*>& leases, TimePoint now)
     ended.push_back(std::move(each));
   }
   if (ended.empty()) return {};
-  const auto placed = write(ended);
+  const auto placed = write(ended, {});
   if (!placed) {  // nothing changed: look again later
     for (const Ended& each : ended) {
       holdings_.leases().timing().set(each.lease->index, now + Millis{1000});

@@ -182,7 +182,8 @@ Result<void> Depot::relocate_one(const Claim& claim, const std::string& body,
     tail.due = tail.now;
     tail.slot = state ? no_slot : claim.slot;
     std::string bytes(body.substr(0, stored->meta.size() + stored->payload.size()));
-    embedded::encode(tail, bytes);
+    char tail_bytes[longest_tail];
+    bytes.append(tail_bytes, embedded::encode(tail, tail_bytes));
     RecordList records;
     records.add(RecordType::relocated, std::move(bytes));
     const auto placed = append(records);

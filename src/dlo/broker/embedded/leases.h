@@ -42,8 +42,16 @@ class Leases {
   void give_back(Lease& lease) {
     timing_.clear(lease.index);
     const auto index = lease.index;
-    lease = Lease{};
-    lease.index = index;
+    if (lease.state.is_fresh_but_claimed()) {  // most of them: nothing to free
+      lease.slot = no_slot;
+      lease.number = 0;
+      lease.started = lease.first_start = lease.loaded = lease.ending = false;
+      lease.state.counters = {};
+      lease.expires_at.reset();
+    } else {
+      lease = Lease{};
+      lease.index = index;
+    }
     free_.push_back(index);
   }
   [[nodiscard]] Lease& operator[](std::size_t index) noexcept { return entries_[index]; }

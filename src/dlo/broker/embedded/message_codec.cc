@@ -124,8 +124,8 @@ void encode_fields(const NewMessage& what, std::string& out) {
 
 namespace {
 
-/// Fields in the order they were written; the state goes to `state`.
-void read_fields(ByteReader& from, TimePoint published, Message& message, MessageState& state) {
+/// Fields in the order they were written; what came with the message goes to `state`, if asked for.
+void read_fields(ByteReader& from, TimePoint published, Message& message, MessageState* state) {
   const auto fields = from.u16();
   const auto exact = [&] { return TimePoint{Millis{static_cast<Millis::rep>(from.u64())}}; };
   if (fields & has_key) message.key = from.text();
@@ -138,8 +138,12 @@ void read_fields(ByteReader& from, TimePoint published, Message& message, Messag
   if (fields & has_expiry) message.expires_at = exact();
   if (fields & has_headers) message.headers = read_headers(from);
   if (fields & has_owner) message.owner = read_owner((fields & has_activity) != 0, from);
-  if (fields & has_counters) state.counters = read_counters(from);
-  if (fields & has_failure) state.undecodable = read_failure(from);
+  if (fields & (has_counters | has_failure)) {
+    MessageState carried;
+    if (fields & has_counters) carried.counters = read_counters(from);
+    if (fields & has_failure) carried.undecodable = read_failure(from);
+    if (state != nullptr) *state = std::move(carried);
+  }
   if (fields & has_payload) message.payload.emplace();
   if (fields & low_priority) message.priority = Priority::low;
   if (fields & high_priority) message.priority = Priority::high;
@@ -150,8 +154,7 @@ void read_fields(ByteReader& from, TimePoint published, Message& message, Messag
 std::shared_ptr<Message> decode_message(const StoredMessage& stored) {
   ByteReader from(stored.meta);
   auto message = std::make_shared<Message>();
-  MessageState unused;
-  read_fields(from, stored.tail.now, *message, unused);
+  read_fields(from, stored.tail.now, *message, nullptr);
   if (message->payload) message->payload->assign(stored.payload);
   return from.ok() && from.at_end() ? message : nullptr;
 }
@@ -160,7 +163,7 @@ MessageState carried_state(const StoredMessage& stored) {
   ByteReader from(stored.meta);
   Message unused;
   MessageState state;
-  read_fields(from, stored.tail.now, unused, state);
+  read_fields(from, stored.tail.now, unused, &state);
   return state;
 }
 

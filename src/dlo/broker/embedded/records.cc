@@ -1,6 +1,7 @@
 #include "dlo/broker/embedded/records.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace dlo::embedded {
 namespace {
@@ -78,34 +79,38 @@ Counters read_counters(ByteReader& from) {
 }
 
 bool MessageState::is_fresh() const noexcept {
-  return counters == Counters{} && !first_attempt_at && previous_delay == Millis{0} &&
-         interruptions == 0 && !interrupted && last_error.empty() && trail.empty() && !undecodable;
+  return counters == Counters{} && is_fresh_but_claimed();
 }
 
-void encode(const PublishTail& tail, std::string& out) {
-  ByteWriter to(out);
+std::size_t encode(const PublishTail& tail, char* out) noexcept {
+  char* at = out;
+  const auto put = [&at](std::uint64_t value, std::size_t size) {
+    std::memcpy(at, &value, size);
+    at += size;
+  };
   auto flags = static_cast<unsigned>(tail.priority);
   if (tail.can_expire) flags |= tail_expires;
   if (tail.keyed) flags |= tail_keyed;
   if (tail.carries) flags |= tail_carries;
   if (tail.due > tail.now) {
     flags |= tail_delayed;
-    to.moment(tail.due);
+    put(pack(tail.due), 6);
   }
   if (tail.dedupe) {
     flags |= tail_dedupe;
-    to.u64(tail.dedupe->high);
-    to.u32(tail.dedupe->low);
+    put(tail.dedupe->high, 8);
+    put(tail.dedupe->low, 4);
   }
   if (tail.position) {
     flags |= tail_position;
-    to.u64(*tail.position);
+    put(*tail.position, 8);
   }
-  to.u32(tail.slot);
-  to.u16(tail.queue);
-  to.u8(static_cast<std::uint8_t>(flags));
-  to.fixed(tail.meta_size, 3);
-  to.moment(tail.now);
+  put(tail.slot, 4);
+  put(tail.queue, 2);
+  put(flags, 1);
+  put(tail.meta_size, 3);
+  put(pack(tail.now), 6);
+  return static_cast<std::size_t>(at - out);
 }
 
 std::optional<StoredMessage> decode_published(std::string_view record) {
@@ -246,8 +251,7 @@ std::optional<std::vector<Return>> decode_returns(std::string_view bytes) {
 }
 
 void encode_slots(const std::vector<SlotNumber>& slots, std::string& out) {
-  ByteWriter to(out);
-  for (const auto slot : slots) to.u32(slot);
+  out.append(reinterpret_cast<const char*>(slots.data()), slots.size() * sizeof(SlotNumber));
 }
 
 std::vector<SlotNumber> decode_slots(ByteReader& in) {

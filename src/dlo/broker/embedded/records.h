@@ -49,6 +49,11 @@ struct MessageState {
   std::shared_ptr<const Failure> undecodable;
   /// Nothing worth a record.
   [[nodiscard]] bool is_fresh() const noexcept;
+  /// ... but for counts.
+  [[nodiscard]] bool is_fresh_but_claimed() const noexcept {
+    return !first_attempt_at && previous_delay == Millis{0} && interruptions == 0 && !interrupted &&
+           last_error.empty() && trail.empty() && !undecodable;
+  }
 };
 
 /// Behind a message's bytes: where it goes. Read from the end, so that a body can be checksummed
@@ -66,7 +71,9 @@ struct PublishTail {
   std::optional<IdDigest> dedupe;         // if the queue remembers it
   std::optional<std::uint64_t> position;  // relocated: its first record's sequence
 };
-void encode(const PublishTail& tail, std::string& out);
+inline constexpr std::size_t longest_tail = 42;
+/// Into `out`, which has room for the longest; answers how long it is.
+std::size_t encode(const PublishTail& tail, char* out) noexcept;
 
 /// A message as it lies in the journal, views into the record.
 struct StoredMessage {

@@ -1,0 +1,198 @@
+// The embedded queue by itself: what a message costs in instructions, memory, disk and time.
+//   queue_bench                     every claim, printed beside its goal
+//   queue_bench cycles N [BATCH]    N messages through publish, receive, settle: for callgrind
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "dlo/broker/embedded/embedded_queues.h"
+
+namespace {
+
+using namespace dlo;
+using namespace std::chrono_literals;
+using Steady = std::chrono::steady_clock;
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result) {
+    std::fprintf(stderr, "queue_bench: %s\n", result.error().detail.c_str());
+    std::exit(1);
+  }
+  return std::move(*result);
+}
+void must(const Result<void>& result) {
+  if (!result) {
+    std::fprintf(stderr, "queue_bench: %s\n", result.error().detail.c_str());
+    std::exit(1);
+  }
+}
+
+TimePoint wall() {
+  return std::chrono::floor<Millis>(std::chrono::system_clock::now());
+}
+
+double seconds_since(Steady::time_point began) {
+  return std::chrono::duration<double>(Steady::now() - began).count();
+}
+
+/// Anonymous memory of this process, in bytes.
+double anonymous() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssAnon:")) return std::stod(line.substr(8)) * 1024;
+  }
+  return 0;
+}
+
+MessagePtr kilobyte(std::size_t number) {
+  auto message = std::make_shared<Message>();
+  message->id = std::to_string(number);
+  message->payload = std::string(1024, static_cast<char>('a' + number % 26));
+  return message;
+}
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::current_path() / "queue-bench-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) std::exit(1);
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+SourceOptions jobs() {
+  SourceOptions options;
+  options.source = "jobs";
+  return options;
+}
+
+void fill(EmbeddedQueue& queue, std::size_t count, Millis delay = 0ms) {
+  std::vector<Publication> batch;
+  for (std::size_t i = 0; i < count;) {
+    batch.clear();
+    for (; batch.size() < 512 && i < count; ++i) {
+      Publication publication;
+      publication.message = kilobyte(i);
+      publication.delay = delay;
+      batch.push_back(std::move(publication));
+    }
+    must(queue.publish(batch, wall()));
+  }
+}
+
+std::size_t drain(EmbeddedQueue& queue, std::size_t batch, std::size_t limit = SIZE_MAX) {
+  std::size_t done = 0;
+  while (done < limit) {
+    const auto got = must(queue.receive({std::min(batch, limit - done), 60s, 0ms}, wall()));
+    if (got.empty()) break;
+    std::vector<Settlement> settlements;
+    for (const auto& each : got) settlements.push_back({each.lease, Completed{}});
+    must(queue.settle(settlements, wall()));
+    done += got.size();
+  }
+  return done;
+}
+
+void cycles(std::size_t count, std::size_t batch) {
+  const Folder folder;
+  auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+  auto queue = must(queues->declare(jobs()));
+  std::vector<Publication> publications(batch);
+  for (std::size_t i = 0; i < batch; ++i) publications[i].message = kilobyte(i);
+  for (std::size_t done = 0; done < count; done += batch) {
+    must(queue->publish(publications, wall()));
+    if (drain(*queue, batch) != batch) std::exit(1);
+  }
+}
+
+void say(const char* what, double value, const char* unit, const char* goal) {
+  std::printf("%-46s %12.1f %-10s %s\n", what, value, unit, goal);
+  std::fflush(stdout);
+}
+
+void sizes() {
+  const Folder folder;
+  const std::size_t count = 1'000'000;
+  auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+  auto queue = must(queues->declare(jobs()));
+  fill(*queue, 1000);
+  const double before = anonymous();
+  const auto began = Steady::now();
+  fill(*queue, count);
+  say("enqueue, one caller, lists of 512", static_cast<double>(count) / seconds_since(began), "/s",
+      "");
+  say("memory per waiting message", (anonymous() - before) / static_cast<double>(count), "bytes",
+      "<= 40");
+  auto stats = queues->journal_stats();
+  const auto messages = static_cast<double>(count + 1000);
+  say("disk per message", static_cast<double>(stats.live_bytes) / messages, "bytes", "<= 1080");
+  const auto drained = Steady::now();
+  drain(*queue, 512);
+  say("lease + complete, one caller, lists of 512", messages / seconds_since(drained), "/s", "");
+  stats = queues->journal_stats();
+  say("written per body byte, enqueue to completion",
+      static_cast<double>(stats.bytes_written) / (messages * 1024), "x", "<= 1.15");
+}
+
+/// How long it takes from opening the directory to the first lease.
+double restart_millis(const std::string& path, bool expects_one) {
+  const auto began = Steady::now();
+  auto queues = must(EmbeddedQueues::open(path, wall()));
+  auto queue = must(queues->declare(jobs()));
+  const auto got = must(queue->receive({1, 60s, 0ms}, wall()));
+  const double took = seconds_since(began) * 1000;
+  if (got.empty() == expects_one) std::exit(1);
+  return took;
+}
+
+void restarts(std::size_t count, const char* goal) {
+  const Folder folder;
+  const Folder killed;
+  {
+    auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+    auto queue = must(queues->declare(jobs()));
+    fill(*queue, count);
+    // What the kernel has now is what kill -9 would leave.
+    std::filesystem::copy(folder.path(), killed.path());
+    must(queues->close());
+  }
+  const std::string what = "restart to first lease, " + std::to_string(count) + " waiting";
+  say(what.c_str(), restart_millis(folder.path(), count > 0), "ms", goal);
+  say((what + ", killed").c_str(), restart_millis(killed.path(), count > 0), "ms", goal);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "cycles") {
+    cycles(std::stoul(argv[2]), argc > 3 ? std::stoul(argv[3]) : 64);
+    return 0;
+  }
+  if (what == "restarts") {
+    restarts(std::stoul(argv[2]), "");
+    return 0;
+  }
+  sizes();
+  restarts(0, "<= 50");
+  restarts(1'000'000, "<= 300");
+  return 0;
+}
