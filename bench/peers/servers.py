@@ -68,6 +68,9 @@ class Server(Folder):
     def command(self):
         raise NotImplementedError
 
+    def is_ready(self):
+        return answers(self.port)
+
     def start(self):
         super().start()
         with open(self.folder / "output", "wb") as output:
@@ -75,11 +78,11 @@ class Server(Folder):
                 self.command(), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.folder,
                 env=self.environment, user=self.user, start_new_session=True)
         deadline = time.monotonic() + START_TIMEOUT
-        while not answers(self.port):
+        while not self.is_ready():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 said = (self.folder / "output").read_text(errors="replace")[-500:]
                 self.stop()
-                raise RuntimeError(f"{self.command()[0]} did not open its port: {said}")
+                raise RuntimeError(f"{self.command()[0]} did not get ready: {said}")
             time.sleep(0.02)
 
     def signal_group(self, number):
@@ -188,6 +191,11 @@ class Postgres(Server):
         if Postgres.template is None:
             self.make_template()
         super().start()
+
+    def is_ready(self):
+        """It accepts connections before it can serve them."""
+        ask = [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        return subprocess.run(ask, check=False).returncode == 0
 
     def command(self):
         data = self.folder / "data"
