@@ -42,8 +42,10 @@ constexpr bool is_gap(char c) noexcept {
 
 template <std::size_t N>
 bool is_one_of(std::string_view word, const std::array<std::string_view, N>& list) {
-  const std::string folded = ascii_lower(word);
-  return std::ranges::find(list, folded) != list.end();
+  return std::ranges::any_of(list, [word](std::string_view entry) {
+    return entry.size() == word.size() &&
+           std::ranges::equal(word, entry, {}, [](char c) { return ascii_lower(c); });
+  });
 }
 
 class Normaliser {
@@ -295,7 +297,9 @@ class Normaliser {
   // --- times
 
   bool date() {
+    const bool by_name = is_alpha(in_[at_]);
     for (const std::string_view pattern : dates) {
+      if (by_name != (pattern[0] == 'W' || pattern[0] == 'M')) continue;
       std::size_t end = match(pattern);
       if (end == npos || is_alnum(peek(end) == 'T' ? '0' : peek(end)) != (peek(end) == 'T'))
         continue;
@@ -396,9 +400,9 @@ std::string normalise(std::string_view text) {
   while (cut > 0 && cut < text.size() && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80) {
     --cut;
   }
-  std::string folded = Normaliser(to_utf8(text.substr(0, cut))).run();
+  std::string folded = to_utf8(text.substr(0, cut));
   // A fold changes what its neighbours stand beside; a few passes settle it.
-  for (int pass = 0; pass < 4; ++pass) {
+  for (int pass = 0; pass < 5; ++pass) {
     std::string again = Normaliser(folded).run();
     if (again == folded) break;
     folded = std::move(again);

@@ -92,6 +92,7 @@ class Scanner {
 
   bool marked_key(std::size_t begin, std::size_t end) {
     const std::string_view word = slice(begin, end);
+    if (word.size() < tables::shortest_marked_key) return false;
     for (const tables::MarkedKey& key : tables::marked_keys) {
       if (!word.starts_with(key.prefix)) continue;
       const std::string_view rest = word.substr(key.prefix.size());

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -73,5 +75,12 @@ inline constexpr auto marked_keys = std::to_array<MarkedKey>({
     {"sk-ant-", Alphabet::word, 20, false},     {"shpat_", Alphabet::alnum, 32, false},
     {"dop_v1_", Alphabet::alnum, 40, false},
 });
+inline constexpr std::size_t shortest_marked_key = [] {
+  std::size_t shortest = SIZE_MAX;
+  for (const MarkedKey& key : marked_keys) {
+    shortest = std::min(shortest, key.prefix.size() + key.least);
+  }
+  return shortest;
+}();
 
 }  // namespace dlo::redact_tables
