@@ -31,6 +31,7 @@ class EngineEvents {
   virtual void started(const Message& /*message*/, const Counters& /*counters*/) {}
   virtual void succeeded(const Message& /*message*/, const Counters& /*counters*/,
                          Millis /*took*/) {}
+  /// `failure` without its secrets (R26).
   virtual void failed(const Message& /*message*/, const Failure& /*failure*/,
                       const Decision& /*decision*/, Millis /*took*/) {}
   /// It will run again: at its source, or (`in_office`) from the office.

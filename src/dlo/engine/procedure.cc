@@ -22,6 +22,18 @@ Decision die(const Counters& counters, std::string reason, std::string descripti
   return decision;
 }
 
+/// What a broker remembers may come from anybody, and so may a description that quotes it.
+Failure known_failure(const Delivery& delivery) {
+  Failure failure = last_known_failure(delivery);
+  redact(failure);
+  return failure;
+}
+void redact_death(Decision& decision) {
+  if (auto* death = std::get_if<DeadLetterAs>(&decision.verdict)) {
+    death->description = redact(death->description);
+  }
+}
+
 Failure crash_failure(const Delivery& delivery) {
   Failure failure;
   failure.type = "Crash";
@@ -52,7 +64,7 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
     return plan(item,
                 {die(delivery.counters, rules_->profile().reasons.expired, std::move(text),
                      "its time to live was over before it could run"),
-                 last_known_failure(delivery),
+                 known_failure(delivery),
                  {}},
                 now);
   }
@@ -61,7 +73,8 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
   } else {
     Decision before = rules_->before_run(delivery.counters, delivery.last_error);
     if (!std::holds_alternative<Run>(before.verdict)) {
-      return plan(item, {std::move(before), last_known_failure(delivery), {}}, now);
+      redact_death(before);
+      return plan(item, {std::move(before), known_failure(delivery), {}}, now);
     }
   }
   if (auto invalid = validate(item, now, random)) return std::move(*invalid);
@@ -108,7 +121,8 @@ std::optional<Prepared> Procedure::account_for_crash(Item& item, TimePoint now) 
     delivery.trail = with_attempt(delivery.trail, attempt);
     return std::nullopt;
   }
-  Failure last = alone ? Failure{} : last_known_failure(delivery);
+  redact_death(decision);
+  Failure last = alone ? Failure{} : known_failure(delivery);
   if (last == Failure{}) last = std::move(crash);
   return plan(item, {std::move(decision), std::move(last), std::move(attempt), alone}, now);
 }
@@ -147,6 +161,7 @@ std::optional<Plan> Procedure::validate(Item& item, TimePoint now, std::uint64_t
     failed = Stage::decode;
   }
   if (!failure) return std::nullopt;
+  redact(*failure);
   Decision decision = rules_->after_invalid(delivery.counters, failed, *failure, now, random,
                                             delivery.previous_delay);
   const Attempt attempt = make_attempt(decision.counters, now, now, OutcomeKind::failed, decision,
@@ -161,9 +176,11 @@ Plan Procedure::after_success(Item& item) const {
 
 Plan Procedure::after_failure(Item& item, Outcome outcome, TimePoint started, TimePoint now,
                               std::uint64_t random) const {
+  // Before anything looks at it: the text that decides is the text that is kept, so the same rules
+  // find the same in the record later.
+  redact(outcome.failure);
   Decision decision =
       rules_->after_run(outcome, item.running, now, random, item.delivery.previous_delay);
-  redact(outcome.failure);
   const Attempt attempt = make_attempt(item.running, started, now, outcome.kind, decision,
                                        outcome.failure, origin_.node);
   if (!item.delivery.first_attempt_at) item.delivery.first_attempt_at = started;
@@ -176,7 +193,6 @@ Plan Procedure::after_report(Item& item, Failure failure, TimePoint now,
 }
 
 Plan Procedure::plan(Item& item, Death death, TimePoint now) const {
-  redact(death.failure);
   Plan plan;
   suspects_.end(item);
   if (const auto* again = std::get_if<RetryAt>(&death.decision.verdict)) {

@@ -6,6 +6,7 @@
 #include "dlo/core/backoff.h"
 #include "dlo/core/duration.h"
 #include "dlo/core/identity.h"
+#include "dlo/core/redact.h"
 #include "dlo/engine/capture.h"
 
 namespace dlo {
@@ -239,7 +240,10 @@ void Workshop::succeed(Item& item, TimePoint started, TimePoint now) {
 void Workshop::fail(Item& item, Outcome outcome, TimePoint started, TimePoint now) {
   EngineEvents* events = parts_.events;
   Failure reported;
-  if (events != nullptr) reported = outcome.failure;
+  if (events != nullptr) {
+    reported = outcome.failure;
+    redact(reported);  // what is not kept is not told either (R26)
+  }
   Plan plan =
       parts_.procedure.after_failure(item, std::move(outcome), started, now, parts_.dice.roll());
   report(item, is_answer(plan), now);
