@@ -31,6 +31,7 @@ void ItemPool::adopt(std::vector<Delivery>&& deliveries, TimePoint now, std::vec
       free_.pop_back();
     }
     item->bytes = weight(delivery);
+    item->keyed = !delivery.message->key.empty();
     added += item->bytes;
     item->leased_until = delivery.leased_until;
     item->renew_at = half_way(now, delivery.leased_until);

@@ -25,6 +25,7 @@ struct Item {
   Counters running;               // with the start counted
   HandlerEntry* entry = nullptr;  // who runs it
   BreakerTicket ticket;           // its breaker's leave to run
+  bool keyed = false;             // the next of its key comes only when this one is settled
   bool started = false;           // the start mark is made
   bool suspect = false;           // runs alone (R7)
   bool marked_exclusive = false;  // the office knows that it runs alone

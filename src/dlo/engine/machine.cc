@@ -50,8 +50,9 @@ Processor::Machine::Machine(ProcessorParts parts, ProcessorOptions chosen)
       board(events),
       dice(options.seed),
       scheduler(clock, options.suspect_window, bell),
-      settler(source, pool, counts, board, events, clock),
-      recorder(office, writer, settler, pool, counts, board, events, parts.listener,
+      marks(office),
+      settler(source, pool, marks, counts, board, events, clock),
+      recorder(office, writer, settler, pool, marks, counts, board, events, parts.listener,
                rules->profile().owner_effect, clock),
       workshop({source, procedure, scheduler, recorder, settler, suspects, board, counts, events,
                 clock, dice},
@@ -118,7 +119,7 @@ StopReport Processor::Machine::run(std::stop_token stop) {
   recording.join();
   settler.stop(deadline);
   settling.join();
-  recorder.clear_marks(1);
+  recorder.clear_marks();
   report.left_unsettled = pool.size();
 
   const std::lock_guard lock(mutex);
@@ -180,7 +181,7 @@ std::size_t Processor::Machine::drain() {
     }
     const bool recorded = recorder.flush();
     const bool settled = settler.flush();
-    recorder.clear_marks(1);
+    recorder.clear_marks();
     if ((received == 0 && !worked) || !recorded || !settled) return total;
   }
 }

@@ -62,6 +62,7 @@ struct Processor::Machine {
   ProcessorCounts counts;
   Dice dice;
   Scheduler scheduler;
+  Marks marks;
   Settler settler;
   Recorder recorder;
   Workshop workshop;

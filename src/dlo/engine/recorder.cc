@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t largest_batch = 512;
 constexpr std::size_t largest_batch_bytes = 8U << 20U;
 constexpr Millis put_off_for{30'000};
-constexpr std::size_t marks_at_once = 256;
+constexpr std::size_t most_marks_owed = 64 * 1024;  // a few megabytes
 constexpr Millis marks_wait{100};
 constexpr Millis first_patience{100};
 constexpr Millis longest_patience{5'000};
@@ -46,16 +46,39 @@ Result<void> tell(DeathListener& listener, const DeadLetter& record, OwnerEffect
 
 }  // namespace
 
-void Recorder::push(Entry entry) {
-  const std::lock_guard lock(mutex_);
-  in_.push_back(std::move(entry));
-  wake_.notify_one();
+bool Recorder::enough() const noexcept {
+  return stopping_ || urgent_ || in_.size() >= largest_batch;
 }
 
-void Recorder::gather() {
+void Recorder::push(Entry entry) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    urgent_ = urgent_ || entry.item->keyed;
+    in_.push_back(std::move(entry));
+    wake = !gathering_ || enough();
+  }
+  if (wake) wake_.notify_one();
+}
+
+void Recorder::wait_for_more(std::unique_lock<std::mutex>& lock) {
+  if (const auto left = pace_.left(); left > left.zero() && !enough()) {
+    gathering_ = true;
+    wake_.wait_for(lock, left, [this] { return enough(); });
+    gathering_ = false;
+  }
+  pace_.begin();
+}
+
+void Recorder::collect() {
   const std::lock_guard lock(mutex_);
-  std::move(in_.begin(), in_.end(), std::back_inserter(entries_));
-  in_.clear();
+  if (entries_.empty()) {
+    entries_.swap(in_);
+  } else {
+    std::move(in_.begin(), in_.end(), std::back_inserter(entries_));
+    in_.clear();
+  }
+  urgent_ = false;
   busy_ = true;
 }
 
@@ -84,12 +107,7 @@ bool Recorder::name_all() {
   return true;
 }
 
-void Recorder::made_durable(Entry& entry, const Applied& applied) {
-  entry.durable = true;
-  entry.version = applied.version;
-}
-
-Result<void> Recorder::write(std::span<Entry*> batch, TimePoint now) {
+Result<void> Recorder::write(std::span<Entry*> batch, TimePoint now, std::size_t most_marks) {
   std::vector<Change> changes;
   std::vector<std::size_t> place(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -100,21 +118,33 @@ Result<void> Recorder::write(std::span<Entry*> batch, TimePoint now) {
     }
     changes.insert(changes.end(), plan.changes.begin(), plan.changes.end());
   }
-  if (changes.empty()) {  // repeats only
-    for (Entry* entry : batch) made_durable(*entry, {});
-    return {};
+  const std::size_t own = changes.size();
+  if (most_marks > 0) marks_.put(most_marks, now, changes);
+  std::vector<Applied> answers;
+  if (!changes.empty()) {  // repeats alone change nothing
+    auto applied = office_.apply(changes);
+    if (!applied) {
+      marks_.refused(is_about_one(applied.error().code));
+      return applied.error();
+    }
+    answers = std::move(*applied);
   }
-  auto applied = office_.apply(changes);
-  if (!applied) return applied.error();
+  marks_.done();
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    made_durable(*batch[i], place[i] < applied->size() ? (*applied)[place[i]] : Applied{});
+    Entry& entry = *batch[i];
+    entry.durable = true;
+    if (entry.plan.kind == Plan::Kind::repeat) {
+      entry.version = entry.plan.record->version;
+    } else if (place[i] < own && answers[place[i]].effect != Effect::merged) {
+      entry.version = answers[place[i]].version;
+    }
   }
   return {};
 }
 
 Result<void> Recorder::write_singly(std::span<Entry*> batch, TimePoint now) {
   for (Entry*& entry : batch) {
-    auto written = write({&entry, 1}, now);
+    auto written = write({&entry, 1}, now, 0);
     if (written) continue;
     if (!is_about_one(written.error().code)) return written;
     if (written.error().code == Code::lease_lost) {
@@ -138,29 +168,40 @@ void Recorder::put_off(Entry& entry, const Error& error, TimePoint now) {
       Abandoned{false, now + put_off_for, "not recorded: " + error.where + ": " + error.detail};
 }
 
+/// Marks can wait, records cannot: while there are more records to write they go alone, unless so
+/// many marks are owed that it is their turn.
+std::size_t Recorder::marks_to_take(bool last) const {
+  if (marks_.size() >= most_marks_owed) return largest_batch;
+  const std::lock_guard lock(mutex_);
+  return last && in_.size() < largest_batch ? largest_batch : 0;
+}
+
+bool Recorder::send(std::span<Entry*> batch, TimePoint now, bool last) {
+  auto written = write(batch, now, marks_to_take(last));
+  // Whose fault is it: a mark whose record somebody has touched, or one of these?
+  if (!written && is_about_one(written.error().code)) written = write(batch, now, 0);
+  if (!written && is_about_one(written.error().code)) written = write_singly(batch, now);
+  if (!written) {
+    board_.down(StatusBoard::store, written.error());
+    return false;
+  }
+  board_.up(StatusBoard::store);
+  return true;
+}
+
 bool Recorder::write_all(TimePoint now) {
   std::vector<Entry*> batch;
   std::size_t bytes = 0;
-  const auto send = [&] {
-    auto written = write(batch, now);
-    if (!written && is_about_one(written.error().code)) written = write_singly(batch, now);
-    batch.clear();
-    bytes = 0;
-    if (!written) {
-      board_.down(StatusBoard::store, written.error());
-      return false;
-    }
-    board_.up(StatusBoard::store);
-    return true;
-  };
   for (Entry& entry : entries_) {
     if (entry.durable) continue;
     batch.push_back(&entry);
     bytes += entry.item->bytes;
     if (batch.size() < largest_batch && bytes < largest_batch_bytes) continue;
-    if (!send()) return false;
+    if (!send(batch, now, &entry == &entries_.back())) return false;
+    batch.clear();
+    bytes = 0;
   }
-  return batch.empty() || send();
+  return batch.empty() || send(batch, now, true);
 }
 
 void Recorder::tell_owners(TimePoint now) {
@@ -201,60 +242,35 @@ void Recorder::pass_on() {
       if (plan.kind == Plan::Kind::repeat) events_->repeated(message, plan.record->id);
       if (plan.kind == Plan::Kind::wait && plan.again) events_->retried(message, *plan.again);
     }
-    const bool marked = plan.record && plan.record->source_unsettled && !entry.put_off;
-    ready.push_back({entry.item, plan.kind, std::move(plan.ending),
-                     marked ? std::move(plan.record) : nullptr, entry.version});
+    ready.push_back({entry.item, plan.kind, std::move(plan.ending), mark_of(entry)});
     return true;
   });
   settler_.push(std::move(ready));
 }
 
-void Recorder::clear_mark(const Settler::Confirmed& confirmed, TimePoint now) {
-  auto detail = office_.get(confirmed.record->id);
-  if (!detail || !detail->record.source_unsettled) return;
-  if (detail->record.occurrence != confirmed.record->occurrence) return;
-  Transition transition;
-  transition.id = confirmed.record->id;
-  transition.expected_version = detail->record.version;
-  transition.to = detail->record.status;
-  transition.now = now;
-  transition.source_unsettled = false;
-  const std::vector<Change> changes{std::move(transition)};
-  static_cast<void>(office_.apply(changes));  // the mark may stay: it only makes repeats merge
+std::optional<Marks::Mark> Recorder::mark_of(const Entry& entry) {
+  const DeadLetter* record = entry.plan.record.get();
+  if (record == nullptr || !record->source_unsettled || entry.put_off) return std::nullopt;
+  return Marks::Mark{record->id, record->occurrence, record->status, entry.version};
 }
 
-void Recorder::clear_marks(std::size_t at_least) {
-  settler_.take_confirmed(confirmed_);
-  if (confirmed_.size() < at_least || confirmed_.empty()) return;
+void Recorder::clear_marks() {
   const TimePoint now = clock_.now();
-  std::vector<Change> changes;
-  changes.reserve(confirmed_.size());
-  for (const Settler::Confirmed& one : confirmed_) {
-    Transition transition;
-    transition.id = one.record->id;
-    transition.expected_version = one.version;
-    transition.to = one.record->status;
-    transition.now = now;
-    transition.source_unsettled = false;
-    changes.emplace_back(std::move(transition));
+  for (std::size_t owed = marks_.size(); owed > 0;) {
+    const std::size_t count = std::min(owed, largest_batch);
+    if (!write({}, now, count)) return;  // whoever writes next takes them along
+    owed -= count;
   }
-  if (!office_.apply(changes)) {
-    for (const Settler::Confirmed& one : confirmed_) clear_mark(one, now);
-  }
-  confirmed_.clear();
 }
 
 bool Recorder::flush() {
-  gather();
+  collect();
   const TimePoint now = clock_.now();
   forget_lost();
   const bool ok = name_all() && write_all(now);
   tell_owners(now);
   pass_on();
-  if (ok) {
-    patience_.reset();
-    clear_marks(marks_at_once);
-  }
+  if (ok) patience_.reset();
   const std::lock_guard lock(mutex_);
   busy_ = !entries_.empty();
   held_up_ = !ok;
@@ -264,25 +280,31 @@ bool Recorder::flush() {
 
 void Recorder::run() {
   std::unique_lock lock(mutex_);
+  TimePoint marks_at = clock_.now() + marks_wait;
   while (true) {
     const TimePoint now = clock_.now();
     const bool due = look_again_ && *look_again_ <= now;
     if (due || (!in_.empty() && !held_up_)) {
+      if (!due) wait_for_more(lock);
       lock.unlock();
       flush();
       lock.lock();
+      marks_at = clock_.now() + marks_wait;
       continue;
     }
     if (stopping_ && ((in_.empty() && !busy_) || now >= deadline_)) return;
-    if (!stopping_) {
+    if (!stopping_ && !held_up_ && marks_at <= now) {
       lock.unlock();
-      clear_marks(1);
+      clear_marks();
       lock.lock();
-      if (!in_.empty() && !held_up_) continue;
+      marks_at = clock_.now() + marks_wait;
+      continue;
     }
-    TimePoint until = look_again_.value_or(now + marks_wait);
-    if (stopping_) until = std::min(until, deadline_);
-    if (!stopping_ || until > now) clock_.wait_until(lock, wake_, until);
+    TimePoint until = stopping_ ? deadline_ : marks_at;
+    if (look_again_) {
+      until = held_up_ && !stopping_ ? *look_again_ : std::min(until, *look_again_);
+    }
+    clock_.wait_until(lock, wake_, until);
   }
 }
 

@@ -27,25 +27,36 @@ std::atomic<std::uint64_t>& count_of(ProcessorCounts& counts, Plan::Kind kind) {
 
 }  // namespace
 
+/// While it sleeps anything wakes it; while it gathers only what cannot wait.
+void Settler::wake_if_needed(bool urgent) {
+  urgent_ = urgent_ || urgent;
+  if (sleeping_ || urgent_) wake_.notify_one();
+}
+
 void Settler::push_completed(std::span<Item* const> items) {
   if (items.empty()) return;
+  const bool urgent =
+      std::any_of(items.begin(), items.end(), [](const Item* item) { return item->keyed; });
   const std::lock_guard lock(mutex_);
   completed_in_.insert(completed_in_.end(), items.begin(), items.end());
-  if (sleeping_) wake_.notify_one();
+  wake_if_needed(urgent);
 }
 
 void Settler::push(Entry entry) {
+  const bool urgent = entry.item->keyed;
   const std::lock_guard lock(mutex_);
   entries_in_.push_back(std::move(entry));
-  if (sleeping_) wake_.notify_one();
+  wake_if_needed(urgent);
 }
 
 void Settler::push(std::vector<Entry>&& entries) {
   if (entries.empty()) return;
+  const bool urgent = std::any_of(entries.begin(), entries.end(),
+                                  [](const Entry& entry) { return entry.item->keyed; });
   const std::lock_guard lock(mutex_);
   entries_in_.insert(entries_in_.end(), std::make_move_iterator(entries.begin()),
                      std::make_move_iterator(entries.end()));
-  if (sleeping_) wake_.notify_one();
+  wake_if_needed(urgent);
 }
 
 /// Somebody else owns these now, and their result is theirs to find.
@@ -71,14 +82,11 @@ void Settler::answer(std::size_t place, const SettleAnswer& answer) {
     return;
   }
   if (plain) return;
-  Entry& entry = entries_[place - completed_.size()];
+  const Entry& entry = entries_[place - completed_.size()];
+  if (entry.mark) marks_.settled(*entry.mark);
   count_of(counts_, entry.kind).fetch_add(1);
   if (entry.kind == Plan::Kind::release && events_ != nullptr) {
     events_->released(*item->delivery.message);
-  }
-  if (entry.unsettled) {
-    const std::lock_guard lock(mutex_);
-    confirmed_.push_back({std::move(entry.unsettled), entry.version});
   }
 }
 
@@ -94,6 +102,7 @@ bool Settler::flush() {
     std::move(entries_in_.begin(), entries_in_.end(), std::back_inserter(entries_));
     entries_in_.clear();
     busy_ = true;
+    urgent_ = false;
   }
   ended_.clear();
   forget_lost();
@@ -127,6 +136,13 @@ bool Settler::flush() {
   return ok;
 }
 
+void Settler::gather(std::unique_lock<std::mutex>& lock) {
+  if (const auto left = pace_.left(); left > left.zero()) {
+    wake_.wait_for(lock, left, [this] { return urgent_ || stopping_; });
+  }
+  pace_.begin();
+}
+
 void Settler::run() {
   Patience patience(Millis{50}, Millis{2'000});
   while (true) {
@@ -138,6 +154,7 @@ void Settler::run() {
         wake_.wait(lock);
         sleeping_ = false;
       }
+      gather(lock);
     }
     if (flush()) {
       patience.reset();
@@ -162,13 +179,6 @@ void Settler::stop(TimePoint deadline) {
 void Settler::restart() {
   const std::lock_guard lock(mutex_);
   stopping_ = false;
-}
-
-void Settler::take_confirmed(std::vector<Confirmed>& out) {
-  const std::lock_guard lock(mutex_);
-  out.insert(out.end(), std::make_move_iterator(confirmed_.begin()),
-             std::make_move_iterator(confirmed_.end()));
-  confirmed_.clear();
 }
 
 bool Settler::idle() const {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +11,8 @@
 #include "dlo/engine/clock.h"
 #include "dlo/engine/events.h"
 #include "dlo/engine/item.h"
+#include "dlo/engine/marks.h"
+#include "dlo/engine/pace.h"
 #include "dlo/engine/procedure.h"
 #include "dlo/engine/stats.h"
 #include "dlo/engine/status_board.h"
@@ -17,7 +21,9 @@ namespace dlo {
 
 /// The last step: ends leases at the source, in batches of whatever gathered meanwhile. Whatever
 /// had to be durable is durable before it comes here (I1). A source that cannot be reached is asked
-/// again with patience; an item whose lease was lost is never settled by us.
+/// again with patience; an item whose lease was lost is never settled by us. Under load it gathers
+/// for half a millisecond, so that workers need not wake it for every message; what others wait for
+/// because they share its key is settled at once.
 /// Threads  `push` from any thread; `flush` from one.
 class Settler {
  public:
@@ -25,14 +31,14 @@ class Settler {
     Item* item = nullptr;
     Plan::Kind kind = Plan::Kind::complete;
     Ending ending;
-    DeadLetterPtr unsettled = {};  // its record, still marked source_unsettled
-    std::uint64_t version = 0;     // of that record
+    std::optional<Marks::Mark> mark = {};  // its record is still marked source_unsettled
   };
 
-  Settler(Broker& broker, ItemPool& pool, ProcessorCounts& counts, StatusBoard& board,
+  Settler(Broker& broker, ItemPool& pool, Marks& marks, ProcessorCounts& counts, StatusBoard& board,
           EngineEvents* events, const Clock& clock)
       : broker_(broker),
         pool_(pool),
+        marks_(marks),
         counts_(counts),
         board_(board),
         events_(events),
@@ -52,19 +58,15 @@ class Settler {
 
   [[nodiscard]] bool idle() const;
 
-  /// Records whose source has confirmed since the last call: their mark can go (R3).
-  struct Confirmed {
-    DeadLetterPtr record;
-    std::uint64_t version = 0;
-  };
-  void take_confirmed(std::vector<Confirmed>& out);
-
  private:
+  void wake_if_needed(bool urgent);
+  void gather(std::unique_lock<std::mutex>& lock);
   void answer(std::size_t place, const SettleAnswer& answer);
   void forget_lost();
 
   Broker& broker_;
   ItemPool& pool_;
+  Marks& marks_;
   ProcessorCounts& counts_;
   StatusBoard& board_;
   EngineEvents* events_;
@@ -73,14 +75,15 @@ class Settler {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool sleeping_ = false;
+  bool urgent_ = false;  // somebody waits behind the key of one that is here
   bool stopping_ = false;
   bool busy_ = false;
   TimePoint deadline_{};
   std::vector<Item*> completed_in_;
   std::vector<Entry> entries_in_;
-  std::vector<Confirmed> confirmed_;
 
   // Owned by whoever flushes.
+  Pace pace_{std::chrono::microseconds{500}};
   std::vector<Item*> completed_;
   std::vector<Entry> entries_;
   std::vector<Settlement> settlements_;

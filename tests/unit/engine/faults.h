@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Fault {
   bool after = false;
 };
 using Chaos = std::function<std::optional<Fault>(const char* call)>;
+/// Looks at what is about to be written, and may refuse it.
+using Look = std::function<std::optional<Error>(std::span<const Change>)>;
 
 inline Error down(const char* where) {
   return {Code::unavailable, where, "the network cable is out; plug it in"};
@@ -27,8 +30,15 @@ inline Error down(const char* where) {
 class FlakyOffice final : public Office {
  public:
   FlakyOffice(Office& office, Chaos chaos) : office_(office), chaos_(std::move(chaos)) {}
+  FlakyOffice(Office& office, Look look)
+      : office_(office),
+        chaos_([](const char* /*call*/) { return std::nullopt; }),
+        look_(std::move(look)) {}
 
   Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
+    if (look_) {
+      if (auto refused = look_(changes)) return *refused;
+    }
     return with<std::vector<Applied>>("apply", [&] { return office_.apply(changes); });
   }
   Result<RecordDetail> get(const RecordId& id) override {
@@ -66,6 +76,7 @@ class FlakyOffice final : public Office {
   }
   Office& office_;
   Chaos chaos_;
+  Look look_;
 };
 
 /// The same for a broker.

@@ -122,37 +122,15 @@ TEST_F(StoreDown, ALostAnswerFromTheOfficeDoublesNothing) {  // I4
 
 TEST_F(StoreDown, OneRecordTheOfficeRefusesDoesNotStopTheOthers) {
   world.on_every([](const Message&, const RunContext&) { return failed("E", "forbidden"); });
-  class Picky final : public Office {
-   public:
-    explicit Picky(Office& office) : office_(office) {}
-    Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
-      for (const Change& change : changes) {
-        const auto* append = std::get_if<Append>(&change);
-        if (append != nullptr && append->record->message->id == "m3") {
-          return Error{Code::invalid_argument, "test.office", "m3 is too odd for us"};
-        }
+  FlakyOffice refusing(world.office, [](std::span<const Change> changes) -> std::optional<Error> {
+    for (const Change& change : changes) {
+      const auto* append = std::get_if<Append>(&change);
+      if (append != nullptr && append->record->message->id == "m3") {
+        return Error{Code::invalid_argument, "test.office", "m3 is too odd for us"};
       }
-      return office_.apply(changes);
     }
-    Result<RecordDetail> get(const RecordId& id) override { return office_.get(id); }
-    Result<Page> list(const Query& query) override { return office_.list(query); }
-    Result<Aggregate> aggregate(const AggregateRequest& r) override { return office_.aggregate(r); }
-    Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                     const std::string& source) override {
-      return office_.claim(limit, now, lease_for, source);
-    }
-    Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
-                                    Millis lease_for) override {
-      return office_.renew(leases, now, lease_for);
-    }
-    Result<std::vector<ChangeNote>> changes_since(std::uint64_t after, std::size_t limit) override {
-      return office_.changes_since(after, limit);
-    }
-    OfficeExtras extras() noexcept override { return office_.extras(); }
-
-   private:
-    Office& office_;
-  } refusing(world.office);
+    return std::nullopt;
+  });
   world.kept_in = &refusing;
   world.options.prefetch = 100;
   world.publish_many(6);

@@ -1,0 +1,189 @@
+// How deaths reach the office while others run: together, without a barrier, within bounds.
+
+#include "faults.h"
+#include "gate.h"
+#include "world.h"
+
+#include "dlo/engine/marks.h"
+
+namespace dlo::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What one list of changes held.
+struct Written {
+  std::size_t records = 0;
+  std::size_t moves = 0;
+  bool operator==(const Written&) const = default;
+};
+
+struct Recording : ::testing::Test {
+  World world;
+  std::mutex mutex;
+  std::vector<Written> lists;
+  std::function<void()> before_writing = [] {};
+  FlakyOffice office{world.office, [this](std::span<const Change> changes) {
+                       note(changes);
+                       before_writing();
+                       return std::optional<Error>();
+                     }};
+
+  Recording() {
+    world.kept_in = &office;
+    world.on_every([](const Message& message, const RunContext&) {
+      return message.id.starts_with("poison") ? failed("E", "forbidden") : ok();
+    });
+  }
+  void note(std::span<const Change> changes) {
+    Written written;
+    for (const Change& change : changes) {
+      written.records += std::holds_alternative<Append>(change) ? 1 : 0;
+      written.moves += std::holds_alternative<Transition>(change) ? 1 : 0;
+    }
+    const std::lock_guard lock(mutex);
+    lists.push_back(written);
+  }
+  std::vector<Written> written() {
+    const std::lock_guard lock(mutex);
+    return lists;
+  }
+  DeadLetter record_of(const MessagePtr& message) {
+    return must(world.office.get(identify(*message))).record;
+  }
+};
+
+TEST_F(Recording, AMarkIsTakenOffWithTheNextRecordAndCostsNoListOfItsOwn) {  // R3
+  auto processor = world.processor();
+  Running running(*processor);
+  const MessagePtr first = world.publish("poison-1");
+  ASSERT_TRUE(eventually([&] { return processor->stats().dead == 1; }));
+  EXPECT_TRUE(record_of(first).source_unsettled) << "time stands still: nobody is in a hurry";
+  const MessagePtr second = world.publish("poison-2");
+  ASSERT_TRUE(eventually([&] { return processor->stats().dead == 2; }));
+  EXPECT_FALSE(record_of(first).source_unsettled);
+  EXPECT_TRUE(record_of(second).source_unsettled);
+  EXPECT_EQ(written(), (std::vector<Written>{{1, 0}, {1, 1}}));
+}
+
+TEST_F(Recording, AMarkGoesByItselfWhenNothingElseDies) {
+  auto processor = world.processor();
+  Running running(*processor);
+  const MessagePtr message = world.publish("poison");
+  ASSERT_TRUE(eventually([&] { return processor->stats().dead == 1; }));
+  EXPECT_TRUE(eventually(world.clock, 20ms, [&] { return !record_of(message).source_unsettled; }));
+}
+
+TEST_F(Recording, AMarkIsGoneAfterAStop) {
+  auto processor = world.processor();
+  const MessagePtr message = world.publish("poison");
+  Running running(*processor);
+  ASSERT_TRUE(eventually([&] { return processor->stats().dead == 1; }));
+  EXPECT_TRUE(running.stop(1s).clean());
+  EXPECT_FALSE(record_of(message).source_unsettled);
+}
+
+TEST_F(Recording, ARecordTouchedBeforeItsMarkWentKeepsWhatPeopleDidAndHoldsUpNobody) {
+  auto processor = world.processor();
+  Running running(*processor);
+  const MessagePtr first = world.publish("poison-1");
+  ASSERT_TRUE(eventually([&] { return processor->stats().dead == 1; }));
+  Transition archive;
+  archive.id = record_of(first).id;
+  archive.to = Status::archived;
+  archive.now = world.clock.now();
+  must(world.office.apply(std::vector<Change>{archive}));
+
+  world.publish("poison-2");
+  ASSERT_TRUE(eventually([&] { return processor->stats().dead == 2; }));
+  world.publish("poison-3");
+  ASSERT_TRUE(eventually([&] { return processor->stats().dead == 3; }));
+  EXPECT_EQ(processor->stats().unrecordable, 0U);
+  EXPECT_FALSE(record_of(first).source_unsettled) << "looked up again, taken off with the next";
+  EXPECT_EQ(record_of(first).status, Status::archived);
+}
+
+TEST_F(Recording, WhatDiesWhileAListIsWrittenSharesTheNext) {
+  Gate gate;
+  std::atomic<int> writes{0};
+  before_writing = [&] {
+    if (++writes == 1) gate.pass();
+  };
+  auto processor = world.processor();
+  world.publish("poison");
+  Running running(*processor);
+  ASSERT_TRUE(eventually([&] { return gate.waiting() == 1; }));
+  for (int i = 0; i < 200; ++i) world.publish("poison");
+  ASSERT_TRUE(eventually([&] { return processor->stats().started == 201; }));
+  gate.open();
+  ASSERT_TRUE(eventually([&] { return processor->stats().dead == 201; }));
+  EXPECT_LE(written().size(), 3U) << "one, and the others together";
+}
+
+TEST_F(Recording, GoodMessagesAreSettledWhileRecordsAreBeingWritten) {  // no batch barrier
+  Gate gate;
+  before_writing = [&] { gate.pass(); };
+  auto processor = world.processor();
+  for (int i = 0; i < 100; ++i) world.publish(i % 10 == 0 ? "poison" : "good");
+  Running running(*processor);
+  EXPECT_TRUE(eventually([&] { return processor->stats().succeeded == 90; }));
+  EXPECT_EQ(processor->stats().dead, 0U);
+  gate.open();
+  EXPECT_TRUE(eventually([&] { return processor->stats().dead == 10; }));
+}
+
+TEST_F(Recording, PoisonThatCannotBeWrittenFastEnoughWaitsAtItsSource) {
+  Gate gate;
+  before_writing = [&] { gate.pass(); };
+  world.options.max_in_flight = 64;
+  auto processor = world.processor();
+  for (int i = 0; i < 1'000; ++i) world.publish("poison");
+  Running running(*processor);
+  ASSERT_TRUE(eventually([&] { return processor->stats().in_flight == 64; }));
+  EXPECT_EQ(processor->stats().received, 64U);
+  EXPECT_EQ(world.source_stats().ready, 936U) << "still there, for anybody";
+  gate.open();
+  ASSERT_TRUE(eventually([&] { return processor->stats().dead == 1'000; }));
+  EXPECT_EQ(world.records().size(), 1'000U) << "nothing dropped";
+  EXPECT_EQ(processor->stats().in_flight, 0U);
+}
+
+TEST(MarksOwed, ARecordThatIsGoneIsForgotten) {
+  MemoryOffice office;
+  Marks marks(office);
+  marks.settled({RecordId{{1, 2}}, 1, Status::pending, std::nullopt});
+  std::vector<Change> changes;
+  marks.put(10, noon, changes);
+  EXPECT_TRUE(changes.empty());
+  marks.done();
+  EXPECT_EQ(marks.size(), 0U);
+}
+
+TEST(MarksOwed, AreOwedStillWhenTheListTheyWereInIsLost) {
+  MemoryOffice office;
+  Marks marks(office);
+  marks.settled({RecordId{{1, 2}}, 1, Status::pending, 7});
+  std::vector<Change> changes;
+  marks.put(10, noon, changes);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(std::get<Transition>(changes[0]).expected_version, 7U);
+  marks.refused(false);
+  EXPECT_EQ(marks.size(), 1U);
+}
+
+TEST(MarksOwed, AreNotForgottenWhileTheOfficeCannotBeAsked) {
+  MemoryOffice truth;
+  FlakyOffice office(truth, [](const char*) { return Fault{down("test.office")}; });
+  Marks marks(office);
+  marks.settled({RecordId{{1, 2}}, 1, Status::pending, std::nullopt});
+  for (int i = 0; i < 100; ++i) {
+    std::vector<Change> changes;
+    marks.put(10, noon, changes);
+    EXPECT_TRUE(changes.empty());
+    marks.done();
+  }
+  EXPECT_EQ(marks.size(), 1U);
+}
+
+}  // namespace
+}  // namespace dlo::testing
