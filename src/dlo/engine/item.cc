@@ -68,14 +68,25 @@ void ItemPool::finish(std::span<Item* const> items) {
       free_.push_back(item);
     }
     size_ -= items.size();
+    if (!full_ || !has_eased()) return;
+    full_ = false;
   }
   bell_.ring();
 }
 
+bool ItemPool::has_eased() const noexcept {
+  return size_ == 0 ||
+         (size_ <= most_items_ - (most_items_ + 7) / 8 && bytes_ <= most_bytes_ - most_bytes_ / 8);
+}
+
 ItemPool::Room ItemPool::room() const {
   const std::lock_guard lock(mutex_);
-  if (size_ == 0) return {most_items_, std::max<std::size_t>(most_bytes_, 1)};
-  if (size_ >= most_items_ || bytes_ >= most_bytes_) return {};
+  if (size_ == 0) {
+    full_ = false;
+    return {most_items_, std::max<std::size_t>(most_bytes_, 1)};
+  }
+  full_ = size_ >= most_items_ || bytes_ >= most_bytes_ || (full_ && !has_eased());
+  if (full_) return {};
   return {most_items_ - size_, most_bytes_ - bytes_};
 }
 

@@ -42,7 +42,7 @@ struct Item {
 /// bytes, and the leases to be kept alive. Items are recycled, never freed while the pool lives.
 class ItemPool {
  public:
-  /// `bell` is rung when room is made.
+  /// `bell` is rung when there is room again for more than a few.
   ItemPool(std::size_t most_items, std::size_t most_bytes, Bell& bell)
       : most_items_(most_items), most_bytes_(most_bytes), bell_(bell) {}
 
@@ -55,7 +55,8 @@ class ItemPool {
     std::size_t items = 0;
     std::size_t bytes = 0;
   };
-  /// A single item of any size fits into an empty pool: nothing is too big to be processed.
+  /// A single item of any size fits into an empty pool: nothing is too big to be processed. A pool
+  /// that was full has room again when an eighth of it is free, so that fetching stays in batches.
   [[nodiscard]] Room room() const;
   [[nodiscard]] std::size_t usual_bytes() const;  // of one item, as seen lately
 
@@ -76,6 +77,8 @@ class ItemPool {
   [[nodiscard]] std::size_t bytes() const;
 
  private:
+  [[nodiscard]] bool has_eased() const noexcept;
+
   const std::size_t most_items_;
   const std::size_t most_bytes_;
   Bell& bell_;
@@ -84,6 +87,7 @@ class ItemPool {
   std::vector<Item*> free_;
   std::size_t size_ = 0;
   std::size_t bytes_ = 0;
+  mutable bool full_ = false;  // somebody was told that there is no room
   std::size_t usual_bytes_ = 0;
   std::uint64_t serial_ = 0;
 };

@@ -7,14 +7,19 @@ namespace dlo {
 namespace {
 
 constexpr Millis look_again_in{50};
+constexpr std::chrono::nanoseconds work_ahead{Millis{10}};
 
 }  // namespace
 
-/// What waits unbegun ages, and its lease with it: no more than keeps the threads busy.
+/// What waits unbegun ages, and its lease with it: no more than keeps the threads busy until
+/// somebody has been woken to fetch the next.
 std::size_t Processor::Machine::prefetch_limit() const {
   if (options.prefetch > 0) return options.prefetch;
-  const std::size_t chunk = workshop.chunk_limit();
-  return options.max_concurrency * (chunk == 1 ? 2 : chunk * 8);
+  constexpr std::size_t fewest = 2;
+  const auto each = workshop.usual_time();
+  const auto soon = each.count() <= 0 ? fewest : static_cast<std::size_t>(work_ahead / each);
+  return options.max_concurrency *
+         std::clamp(soon, fewest, std::max(fewest, options.max_chunk * 8));
 }
 
 std::size_t Processor::Machine::fetch_limit(TimePoint now, TimePoint& hold_until) {
@@ -23,9 +28,10 @@ std::size_t Processor::Machine::fetch_limit(TimePoint now, TimePoint& hold_until
       !board.ok(StatusBoard::threads)) {
     return 0;
   }
-  const std::size_t waiting = scheduler.waiting();
   const std::size_t wanted = prefetch_limit();
-  if (waiting * 2 > wanted) return 0;
+  scheduler.ring_at(wanted / 2);
+  const std::size_t waiting = scheduler.waiting();  // after that: who takes more from now on rings
+  if (waiting > wanted / 2) return 0;
   const ItemPool::Room room = pool.room();
   if (room.items == 0) return 0;
   const std::size_t fits =

@@ -4,13 +4,13 @@
 
 namespace dlo {
 
+/// As many as there is work for, not all of them.
 void Scheduler::notify(std::size_t count) {
-  if (sleepers_ == 0 || count == 0) return;
-  if (count == 1) {
-    work_.notify_one();
-  } else {
-    work_.notify_all();
+  if (count >= sleepers_) {
+    if (sleepers_ > 0) work_.notify_all();
+    return;
   }
+  for (; count > 0; --count) work_.notify_one();
 }
 
 void Scheduler::add(std::span<Item* const> items) {
@@ -67,20 +67,17 @@ Scheduler::Turn Scheduler::take_locked(std::vector<Item*>& out, std::size_t limi
 }
 
 Scheduler::Turn Scheduler::take(std::vector<Item*>& out, std::size_t limit, std::size_t workers) {
-  const Turn turn = wait_and_take(out, limit, workers);
-  bell_.ring();
-  return turn;
-}
-
-Scheduler::Turn Scheduler::wait_and_take(std::vector<Item*>& out, std::size_t limit,
-                                         std::size_t workers) {
   std::unique_lock lock(mutex_);
   while (true) {
     const TimePoint now = clock_.now();
     if (can_take(now)) {
       const std::size_t waiting = started_.empty() ? ready_.size() : started_.size();
       const std::size_t share = (waiting + workers - 1) / std::max<std::size_t>(workers, 1);
-      return take_locked(out, std::clamp<std::size_t>(share, 1, limit), now);
+      const Turn turn = take_locked(out, std::clamp<std::size_t>(share, 1, limit), now);
+      const bool few = waiting_locked() <= ring_at_.load(std::memory_order_relaxed);
+      lock.unlock();
+      if (few) bell_.ring();
+      return turn;
     }
     if (closed_ && started_.empty() && suspects_.empty()) return {true, false};
     ++sleepers_;
@@ -100,16 +97,16 @@ void Scheduler::finished(std::size_t count, const Item* suspect) {
   running_ -= count;
   if (suspect != nullptr && alone_ == suspect) alone_ = nullptr;
   if (running_ == 0) idle_.notify_all();
-  if (suspect != nullptr || (draining_ && running_ == 0)) notify(2);
+  if (suspect != nullptr || (draining_ && running_ == 0)) notify(sleepers_);
 }
 
 void Scheduler::tick(TimePoint now) {
   const std::lock_guard lock(mutex_);
   if (alone_ != nullptr && now >= alone_until_) {
     alone_ = nullptr;
-    notify(2);
+    notify(sleepers_);
   }
-  if (draining_ && now >= drain_until_) notify(2);
+  if (draining_ && now >= drain_until_) notify(sleepers_);
   const auto due = std::partition(deferred_.begin(), deferred_.end(),
                                   [now](const auto& entry) { return entry.first > now; });
   for (auto it = due; it != deferred_.end(); ++it) {
@@ -157,14 +154,18 @@ std::size_t Scheduler::running() const {
   return running_;
 }
 
+std::size_t Scheduler::waiting_locked() const noexcept {
+  return started_.size() + ready_.size() + suspects_.size() + deferred_.size();
+}
+
 std::size_t Scheduler::waiting() const {
   const std::lock_guard lock(mutex_);
-  return started_.size() + ready_.size() + suspects_.size() + deferred_.size();
+  return waiting_locked();
 }
 
 bool Scheduler::idle() const {
   const std::lock_guard lock(mutex_);
-  return running_ + started_.size() + ready_.size() + suspects_.size() + deferred_.size() == 0;
+  return running_ + waiting_locked() == 0;
 }
 
 }  // namespace dlo

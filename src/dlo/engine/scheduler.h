@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <span>
@@ -22,7 +24,7 @@ namespace dlo {
 /// Threads  Any method from any thread.
 class Scheduler {
  public:
-  /// `bell` is rung when work is taken, for whoever fetches more.
+  /// `bell` is rung when few are left waiting (`ring_at`), for whoever fetches more.
   Scheduler(const Clock& clock, Millis window, Bell& bell)
       : clock_(clock), window_(window), bell_(bell) {}
 
@@ -54,14 +56,17 @@ class Scheduler {
   bool wait_idle(TimePoint deadline);
   void wake();
 
+  /// So few waiting that more should be fetched.
+  void ring_at(std::size_t waiting) noexcept { ring_at_.store(waiting, std::memory_order_relaxed); }
+
   [[nodiscard]] std::size_t running() const;
   [[nodiscard]] std::size_t waiting() const;
   /// Neither waiting nor running, and nothing put off.
   [[nodiscard]] bool idle() const;
 
  private:
+  [[nodiscard]] std::size_t waiting_locked() const noexcept;
   bool can_take(TimePoint now);
-  Turn wait_and_take(std::vector<Item*>& out, std::size_t limit, std::size_t workers);
   Turn take_locked(std::vector<Item*>& out, std::size_t limit, TimePoint now);
   Turn take_suspect(std::vector<Item*>& out, TimePoint now);
   void notify(std::size_t count);
@@ -69,6 +74,7 @@ class Scheduler {
   const Clock& clock_;
   const Millis window_;
   Bell& bell_;
+  std::atomic<std::size_t> ring_at_{SIZE_MAX};
   mutable std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable idle_;

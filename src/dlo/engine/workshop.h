@@ -83,6 +83,10 @@ class Workshop {
   /// Passes on to whoever carries it out.
   void carry_out(Item& item, Plan plan);
 
+  /// What one message takes lately; zero before the first.
+  [[nodiscard]] std::chrono::nanoseconds usual_time() const noexcept {
+    return std::chrono::nanoseconds(usual_nanos_.load(std::memory_order_relaxed));
+  }
   [[nodiscard]] std::size_t chunk_limit() const noexcept {
     return chunk_limit_.load(std::memory_order_relaxed);
   }

@@ -4,6 +4,7 @@
 #include "gate.h"
 #include "world.h"
 
+#include "dlo/engine/item.h"
 #include "dlo/engine/marks.h"
 
 namespace dlo::testing {
@@ -146,6 +147,32 @@ TEST_F(Recording, PoisonThatCannotBeWrittenFastEnoughWaitsAtItsSource) {
   ASSERT_TRUE(eventually([&] { return processor->stats().dead == 1'000; }));
   EXPECT_EQ(world.records().size(), 1'000U) << "nothing dropped";
   EXPECT_EQ(processor->stats().in_flight, 0U);
+}
+
+TEST(Room, IsThereAgainOnlyWhenAnEighthIsFreeSoThatFetchingStaysInBatches) {
+  Bell bell;
+  ItemPool pool(16, 1U << 20U, bell);
+  std::vector<Delivery> deliveries(16);
+  for (Delivery& delivery : deliveries) delivery.message = std::make_shared<Message>();
+  std::vector<Item*> items;
+  pool.adopt(std::move(deliveries), noon, items);
+  EXPECT_EQ(pool.room().items, 0U);
+  pool.finish(std::vector<Item*>{items[0]});
+  EXPECT_EQ(pool.room().items, 0U) << "one is not worth a call";
+  pool.finish(std::vector<Item*>{items[1]});
+  EXPECT_EQ(pool.room().items, 2U);
+}
+
+TEST(Room, IsLeftInASmallPoolAsSoonAsOneIsGone) {
+  Bell bell;
+  ItemPool pool(2, 1U << 20U, bell);
+  std::vector<Delivery> deliveries(2);
+  for (Delivery& delivery : deliveries) delivery.message = std::make_shared<Message>();
+  std::vector<Item*> items;
+  pool.adopt(std::move(deliveries), noon, items);
+  EXPECT_EQ(pool.room().items, 0U);
+  pool.finish(std::vector<Item*>{items[0]});
+  EXPECT_EQ(pool.room().items, 1U);
 }
 
 TEST(MarksOwed, ARecordThatIsGoneIsForgotten) {
