@@ -94,6 +94,8 @@ class Depot {
 
   /// Writes down what is held, so that reading back begins here, and frees what nobody needs.
   Result<void> checkpoint();
+  /// The same, and moves what is left of nearly empty segments.
+  Result<void> tidy();
   [[nodiscard]] JournalStats journal_stats() { return journal_->stats(); }
 
  private:

@@ -130,8 +130,8 @@ JournalStats EmbeddedQueues::journal_stats() const {
   return depot_->journal_stats();
 }
 
-Result<void> EmbeddedQueues::checkpoint() {
-  return depot_->checkpoint();
+Result<void> EmbeddedQueues::tidy() {
+  return depot_->tidy();
 }
 
 Result<void> EmbeddedQueues::close() {

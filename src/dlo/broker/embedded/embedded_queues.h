@@ -90,8 +90,9 @@ class EmbeddedQueues {
   /// What opening found: worth telling the operator.
   [[nodiscard]] const RecoveryReport& recovery() const noexcept { return report_; }
   [[nodiscard]] JournalStats journal_stats() const;
-  /// Now instead of by and by: reading back begins here, and segments nobody needs are freed.
-  Result<void> checkpoint();
+  /// Now instead of by and by: reading back begins here, and segments nobody needs are freed, those
+  /// as well that hold only a few old messages: these are moved.
+  Result<void> tidy();
   /// Syncs and seals. Later calls answer unavailable.
   Result<void> close();
 

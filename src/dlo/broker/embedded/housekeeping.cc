@@ -26,12 +26,17 @@ void Depot::housekeep() {
     if (stopping_) return;
     lock.unlock();
     // A failure is the journal's, and told to everybody who writes; here it only ends the work.
-    auto done = checkpoint();
-    const auto moved = done ? move_stragglers() : Result<bool>(false);
-    if (moved && *moved) done = checkpoint();
+    const auto done = tidy();
     lock.lock();
-    if (!done || !moved) appended_ = 0;
+    if (!done) appended_ = 0;
   }
+}
+
+Result<void> Depot::tidy() {
+  if (const auto done = checkpoint(); !done) return done;
+  const auto moved = move_stragglers();
+  if (!moved) return moved.error();
+  return *moved ? checkpoint() : Result<void>{};
 }
 
 Result<void> Depot::checkpoint() {
