@@ -53,8 +53,7 @@ Result<ReadGroup> read_group(Segment& segment, std::uint64_t offset) {
   return group;
 }
 
-Result<std::optional<format::GroupHeader>> find_group_behind(Segment& segment,
-                                                             std::uint64_t offset) {
+Result<std::optional<FoundGroup>> find_group_behind(Segment& segment, std::uint64_t offset) {
   constexpr std::size_t window = 1U << 20U;
   std::string bytes(window + format::group_header_size, '\0');
   for (std::uint64_t base = format::aligned(offset); base < segment.size; base += window) {
@@ -67,10 +66,22 @@ Result<std::optional<format::GroupHeader>> find_group_behind(Segment& segment,
       if (!header || header->epoch != segment.number) continue;
       auto whole = read_group(segment, base + at);
       if (!whole) return whole.error();
-      if (whole->valid()) return std::optional(whole->header);
+      if (whole->valid()) return std::optional(FoundGroup{base + at, whole->header});
     }
   }
-  return std::optional<format::GroupHeader>();
+  return std::optional<FoundGroup>();
+}
+
+Result<std::uint64_t> synced_below(Segment& segment, std::uint64_t offset) {
+  std::uint64_t highest = 0;
+  while (true) {
+    const auto next = find_group_behind(segment, offset);
+    if (!next) return next.error();
+    if (!*next) return highest;
+    const format::GroupHeader& header = (*next)->header;
+    highest = std::max(highest, header.group - header.unsynced);
+    offset = (*next)->offset + format::group_header_size + header.size;
+  }
 }
 
 }  // namespace dlo

@@ -76,6 +76,8 @@ struct JournalStats {
 
 /// The number of the segment a file of this name holds, if it is one.
 [[nodiscard]] std::optional<std::uint64_t> segment_number(const std::string& file_name);
+/// ... and the name of a segment's file.
+[[nodiscard]] std::string segment_file(std::uint64_t number);
 
 /// A moment of the journal from which replay can begin.
 struct JournalPosition {

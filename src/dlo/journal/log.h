@@ -12,6 +12,10 @@
 
 namespace dlo {
 
+/// `Journal::read` on segments, whoever opened them.
+void read_records(const FileSystem& files, const Segments& segments,
+                  std::span<const Address> records, const Journal::Reader& each);
+
 /// The journal. Appenders fill the open group under a short lock; whoever needs durability and
 /// finds nobody syncing writes and syncs for everybody (a leader), so a lone caller pays no
 /// hand-over. From `background_at` bytes on a thread of our own does it, so that a caller with
@@ -60,7 +64,6 @@ class Log final : public Journal {
   void fail(const Error& error);
   void background();
   [[nodiscard]] Result<void> usable() const;
-  [[nodiscard]] Error damaged(const Segment& segment, const Address& address) const;
 
   FileSystem& files_;
   const JournalOptions options_;

@@ -80,25 +80,26 @@ std::size_t reach(std::span<const Address> records, std::span<const std::size_t>
   return end - first.offset + usual_record;
 }
 
-}  // namespace
-
-Error Log::damaged(const Segment& segment, const Address& address) const {
+Error damaged(const FileSystem& files, const Segment& segment, const Address& address) {
   return Error{Code::corrupt, "journal.read",
-               files_.describe(segment_name(segment.number)) + " at byte " +
+               files.describe(segment_file(segment.number)) + " at byte " +
                    std::to_string(address.location.offset) + ": record " +
                    std::to_string(address.sequence) +
                    " does not match its checksum. It was not used. Run 'dlo queue fsck' on the "
                    "directory to see what else is affected."};
 }
 
-void Log::read(std::span<const Address> records, const Reader& each) {
+}  // namespace
+
+void read_records(const FileSystem& files, const Segments& segments,
+                  std::span<const Address> records, const Journal::Reader& each) {
   const auto order = in_order_of_place(records);
   Window window;
   SegmentPtr segment;
   const auto one = [&](std::size_t at) -> Result<std::string_view> {
     const Address& address = records[order[at]];
     if (!segment || segment->number != address.location.segment) {
-      segment = segments_.find(address.location.segment);
+      segment = segments.find(address.location.segment);
     }
     if (!segment) {
       return Error{Code::not_found, "journal.read",
@@ -108,17 +109,21 @@ void Log::read(std::span<const Address> records, const Reader& each) {
     const auto ahead = [&] { return reach(records, order, at); };
     const auto head = window.view(*segment, offset, format::record_header_size, ahead);
     if (!head) return head.error();
-    if (head->size() < format::record_header_size) return damaged(*segment, address);
+    if (head->size() < format::record_header_size) return damaged(files, *segment, address);
     const auto header = format::decode_record(head->data());
     const std::uint64_t begins = offset + format::record_header_size;
-    if (begins + header.size > segment->size) return damaged(*segment, address);
+    if (begins + header.size > segment->size) return damaged(files, *segment, address);
     const auto body = window.view(*segment, begins, header.size, ahead);
     if (!body) return body.error();
     const std::uint32_t crc = format::record_crc(crc32c(0, *body), address.sequence, header.type);
-    if (body->size() < header.size || crc != header.crc) return damaged(*segment, address);
+    if (body->size() < header.size || crc != header.crc) return damaged(files, *segment, address);
     return *body;
   };
   for (std::size_t at = 0; at < order.size(); ++at) each(order[at], one(at));
+}
+
+void Log::read(std::span<const Address> records, const Reader& each) {
+  read_records(files_, segments_, records, each);
 }
 
 }  // namespace dlo

@@ -12,7 +12,7 @@ constexpr std::uint8_t seal_type = 255;
 Error corruption(const FileSystem& files, std::uint64_t segment, std::uint64_t offset,
                  const std::string& what) {
   return Error{Code::corrupt, "journal.open",
-               files.describe(segment_name(segment)) + " at byte " + std::to_string(offset) + ": " +
+               files.describe(segment_file(segment)) + " at byte " + std::to_string(offset) + ": " +
                    what +
                    " What was written after it is intact, so this is damage, not an unfinished "
                    "write. Nothing was changed. Run 'dlo queue fsck' on the directory to see what "
@@ -141,9 +141,10 @@ Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) 
   const auto behind = find_group_behind(segment, offset);
   if (!behind) return behind.error();
   if (*behind) {
-    // A later group says how far back the unsynced part began when it was written.
-    const std::uint64_t synced_below = (*behind)->group - (*behind)->unsynced;
-    if (!last || end_.next_group < synced_below) {
+    // Later groups say how far back the unsynced part began when they were written.
+    const auto synced = synced_below(segment, offset);
+    if (!synced) return synced.error();
+    if (!last || end_.next_group < *synced) {
       return corruption(files_, segment.number, offset, "A group of records is damaged.");
     }
   }
@@ -155,7 +156,7 @@ Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) 
   const bool begun = group && group->epoch == segment.number;
   if (begun || *behind) {
     cut_ = true;
-    report_.cut_file = files_.describe(segment_name(segment.number));
+    report_.cut_file = files_.describe(segment_file(segment.number));
     report_.cut_offset = offset;
     report_.cut_bytes = begun ? format::group_header_size + group->size : rest.size();
   }

@@ -35,8 +35,18 @@ struct ReadGroup {
 /// Reads and verifies the group at `offset`: magic, epoch, every checksum.
 [[nodiscard]] Result<ReadGroup> read_group(Segment& segment, std::uint64_t offset);
 
+/// A valid group, and where it lies.
+struct FoundGroup {
+  std::uint64_t offset = 0;
+  journal_format::GroupHeader header;
+};
+
+/// Every group below this number is known to have been synced, by what any valid group behind
+/// `offset` says. 0: there is none.
+[[nodiscard]] Result<std::uint64_t> synced_below(Segment& segment, std::uint64_t offset);
+
 /// The first valid group of this segment's epoch behind `offset`, if there is any.
-[[nodiscard]] Result<std::optional<journal_format::GroupHeader>> find_group_behind(
-    Segment& segment, std::uint64_t offset);
+[[nodiscard]] Result<std::optional<FoundGroup>> find_group_behind(Segment& segment,
+                                                                  std::uint64_t offset);
 
 }  // namespace dlo

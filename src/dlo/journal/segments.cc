@@ -22,7 +22,7 @@ Result<void> fill_with_zeros(File& file, std::uint64_t from, std::uint64_t to) {
 
 }  // namespace
 
-std::string segment_name(std::uint64_t number) {
+std::string segment_file(std::uint64_t number) {
   char text[32];
   std::snprintf(text, sizeof text, "%012llu.seg", static_cast<unsigned long long>(number));
   return text;
@@ -53,7 +53,7 @@ void Segments::stop() {
   if (preparer_.joinable()) preparer_.join();
   if (prepared_) {
     // Never used: its removal may be lost in a crash, and recovery treats it as spare.
-    const std::string name = segment_name(prepared_->number);
+    const std::string name = segment_file(prepared_->number);
     prepared_.reset();
     (void)files_.remove(name);
   }
@@ -104,7 +104,7 @@ std::uint64_t Segments::live_bytes() const {
 Result<SegmentPtr> Segments::make(std::uint64_t number, std::uint64_t size, bool zero) {
   auto segment = std::make_shared<Segment>();
   segment->number = number;
-  const std::string name = segment_name(number);
+  const std::string name = segment_file(number);
   std::string spare;
   if (size == options_.segment_size) {
     const std::unique_lock lock(mutex_);
@@ -174,7 +174,7 @@ Result<SegmentPtr> Segments::activate(std::uint64_t number, std::uint64_t room) 
       segment = std::move(prepared_);
     } else if (prepared_ && prepared_->number == number) {
       // An oversize record needs a file of its own; the readied one becomes spare.
-      const std::string name = segment_name(number);
+      const std::string name = segment_file(number);
       prepared_.reset();
       if (const auto moved = files_.rename(name, "spare-" + name); moved) {
         adopt_spare("spare-" + name);
@@ -204,7 +204,7 @@ Result<void> Segments::release(std::uint64_t number) {
     live_.erase(found);
     keep = spares_.size() < options_.spare_segments && segment->size == options_.segment_size;
   }
-  const std::string name = segment_name(number);
+  const std::string name = segment_file(number);
   if (!keep) return files_.remove(name);
   const std::string spare = "spare-" + name;
   const auto renamed = files_.rename(name, spare);

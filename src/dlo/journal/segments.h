@@ -26,8 +26,6 @@ struct Segment {
 };
 using SegmentPtr = std::shared_ptr<Segment>;
 
-[[nodiscard]] std::string segment_name(std::uint64_t number);
-
 /// The files of a journal: which exist, which are spare, and the next one, readied ahead of need
 /// so that appending never waits for a file to be made.
 /// Threads  Any method from any thread; none holds a lock across a sync.

@@ -149,6 +149,21 @@ TEST_F(JournalTest, ARecordIsReadBackByItsLocation) {
   EXPECT_EQ(count, addresses.size());
 }
 
+// What was not synced when the next group was written may be synced by the one after that.
+TEST_F(JournalTest, DamageInAnUnsyncedGroupIsCorruptionOnceALaterGroupIsSynced) {
+  open();
+  must(journal_->written(append("written only")));
+  must(journal_->written(append("written after it")));
+  append_durable("synced");
+  append_durable("and one that knows it");
+  journal_.reset();
+  auto& bytes = disk_->bytes(disk_->list().value().front());
+  bytes[bytes.find("written only")] ^= 1;
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::corrupt);
+}
+
 TEST_F(JournalTest, ADamagedRecordIsNeverHandedOut) {
   open();
   const std::string body(100, 'q');

@@ -116,10 +116,6 @@ class Depot {
   struct Ended;
 
   // opening
-  Result<void> apply(const Entry& entry);
-  Result<void> apply_published(const Entry& entry);
-  Result<void> apply_small(const Entry& entry);
-  Result<void> apply_to_queue(const Entry& entry);
   Result<void> end_leases_of_last_life(TimePoint now);
   bool load_state(Lease& lease);
   Result<void> check_files(std::uint64_t from);

@@ -1,0 +1,258 @@
+#include "dlo/broker/embedded/queue_check.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dlo/broker/embedded/checkpoint.h"
+#include "dlo/broker/embedded/holdings.h"
+#include "dlo/broker/embedded/records.h"
+#include "dlo/broker/embedded/replay.h"
+
+namespace dlo {
+namespace {
+
+using namespace embedded;
+
+/// Reads the state and the body of every message that is held.
+class MessageCheck {
+ public:
+  MessageCheck(Holdings& holdings, Inspection& journal, QueueCheck& check)
+      : holdings_(holdings), journal_(journal), check_(check) {}
+
+  void run() {
+    constexpr std::size_t at_once = 4096;
+    for (SlotNumber at = 0; at < holdings_.slots().size(); ++at) {
+      const Place place = holdings_.slots()[at].place;
+      if (place == Place::free) continue;
+      QueueCheck::Queue& queue = check_.queues[holdings_.slots()[at].queue];
+      ++(place == Place::dead ? queue.dead : queue.waiting);
+      slots_.push_back(at);
+      if (slots_.size() == at_once) verify();
+    }
+    verify();
+  }
+
+ private:
+  void verify() {
+    std::vector<Address> addresses;
+    for (const auto slot : slots_) addresses.push_back(holdings_.address_of(slot));
+    std::vector<Address> bodies;
+    std::vector<SlotNumber> owners;
+    journal_.read(addresses, [&](std::size_t i, const Result<std::string_view>& record) {
+      if (!record) return complain(slots_[i], addresses[i], record.error().detail);
+      if (!holdings_.slots()[slots_[i]].has_state) return judge(slots_[i], addresses[i], *record);
+      const auto state = decode_state(*record);
+      if (!state) return complain(slots_[i], addresses[i], "The state of a message is no state.");
+      bodies.push_back(state->body);
+      owners.push_back(slots_[i]);
+    });
+    journal_.read(bodies, [&](std::size_t i, const Result<std::string_view>& record) {
+      if (!record) return complain(owners[i], bodies[i], record.error().detail);
+      judge(owners[i], bodies[i], *record);
+    });
+    slots_.clear();
+  }
+
+  void judge(SlotNumber slot, const Address& at, std::string_view record) {
+    const auto stored = decode_published(record);
+    if (!stored || decode_message(*stored) == nullptr) {
+      return complain(slot, at, "The body of a message is no message.");
+    }
+    ++check_.verified;
+  }
+
+  void complain(SlotNumber slot, const Address& at, const std::string& what) {
+    QueueCheck::Queue& queue = check_.queues[holdings_.slots()[slot].queue];
+    ++queue.unreadable;
+    check_.damages.push_back(
+        {"queue \"" + queue.name + "\", segment " + std::to_string(at.location.segment),
+         at.location.offset, 0, "A message cannot be read: " + what});
+  }
+
+  Holdings& holdings_;
+  Inspection& journal_;
+  QueueCheck& check_;
+  std::vector<SlotNumber> slots_;
+};
+
+const char* name_of(RecordType type) {
+  switch (type) {
+    case RecordType::born:
+      return "born";
+    case RecordType::queue:
+      return "queue";
+    case RecordType::published:
+      return "published";
+    case RecordType::relocated:
+      return "relocated";
+    case RecordType::state:
+      return "state";
+    case RecordType::claimed:
+      return "claimed";
+    case RecordType::started:
+      return "started";
+    case RecordType::completed:
+      return "completed";
+    case RecordType::removed:
+      return "removed";
+    case RecordType::returned:
+      return "returned";
+    case RecordType::purged:
+      return "purged";
+    case RecordType::key_freed:
+      return "key freed";
+    case RecordType::paused:
+      return "paused";
+    case RecordType::moved:
+      return "moved";
+    case RecordType::redriven:
+      return "redriven";
+  }
+  return "unknown";
+}
+
+std::string slots_text(const std::vector<SlotNumber>& slots) {
+  std::string text = std::to_string(slots.size()) + (slots.size() == 1 ? " slot:" : " slots:");
+  for (std::size_t i = 0; i < slots.size() && i < 8; ++i) text += " " + std::to_string(slots[i]);
+  return text + (slots.size() > 8 ? " …" : "");
+}
+
+/// Turns records into what people can read.
+class Dumper {
+ public:
+  Dumper(const FileSystem& files, const std::function<void(const DumpedRecord&)>& each)
+      : files_(files), each_(each) {}
+
+  void operator()(const Entry& entry) {
+    DumpedRecord out;
+    out.sequence = entry.sequence;
+    out.file = files_.describe(segment_file(entry.location.segment));
+    out.offset = entry.location.offset;
+    const auto type = static_cast<RecordType>(entry.type);
+    out.type = name_of(type);
+    if (type == RecordType::published || type == RecordType::relocated) {
+      message(entry, out);
+    } else if (type == RecordType::state) {
+      state(entry, out);
+    } else {
+      small(type, entry, out);
+    }
+    each_(out);
+  }
+
+ private:
+  std::string queue_name(std::uint16_t number) const {
+    return number < queues_.size() ? queues_[number] : std::to_string(number);
+  }
+
+  void message(const Entry& entry, DumpedRecord& out) {
+    const auto stored = decode_published(entry.body);
+    if (!stored) return;
+    out.queue = queue_name(stored->tail.queue);
+    auto message = decode_message(*stored);
+    if (message == nullptr) return;
+    message->source = out.queue;
+    out.text = "slot " + std::to_string(stored->tail.slot) + ", id \"" + message->id + "\", " +
+               std::to_string(stored->payload.size()) + " bytes";
+    if (stored->tail.keyed) out.text += ", key \"" + message->key + "\"";
+    out.message = std::move(message);
+  }
+
+  static void state(const Entry& entry, DumpedRecord& out) {
+    const auto state = decode_state(entry.body);
+    if (!state) return;
+    out.text = "slot " + std::to_string(state->slot) + ", " + print(state->state.counters);
+    if (state->dead) out.text += ", dead";
+    if (!state->state.last_error.empty()) out.text += ", error: " + state->state.last_error;
+  }
+
+  void small(RecordType type, const Entry& entry, DumpedRecord& out) {
+    ByteReader in(entry.body);
+    if (type == RecordType::queue) {
+      const auto queue = decode_queue(entry.body);
+      if (!queue) return;
+      if (queues_.size() <= queue->number) queues_.resize(queue->number + 1U);
+      queues_[queue->number] = out.queue = queue->options.source;
+      out.text = "number " + std::to_string(queue->number);
+    } else if (type == RecordType::claimed || type == RecordType::completed) {
+      out.text = slots_text(decode_slots(in));
+    } else if (type == RecordType::started) {
+      in.moment();
+      out.text = slots_text(decode_slots(in));
+    } else if (type == RecordType::removed) {
+      std::vector<SlotNumber> slots;
+      for (const Removal& each : decode_removals(entry.body).value_or(std::vector<Removal>{})) {
+        slots.push_back(each.slot);
+      }
+      out.text = slots_text(slots);
+    } else if (type == RecordType::returned) {
+      std::vector<SlotNumber> slots;
+      for (const Return& each : decode_returns(entry.body).value_or(std::vector<Return>{})) {
+        slots.push_back(each.slot);
+      }
+      out.text = slots_text(slots);
+    } else if (type != RecordType::born) {
+      out.queue = queue_name(in.u16());
+    }
+  }
+
+  const FileSystem& files_;
+  const std::function<void(const DumpedRecord&)>& each_;
+  std::vector<std::string> queues_;
+};
+
+}  // namespace
+
+Result<QueueCheck> check_queues(FileSystem& files) {
+  QueueCheck check;
+  Holdings holdings;
+  bool known = true;  // what is held can be worked out
+  const auto checkpoint = load_checkpoint(files, holdings);
+  if (!checkpoint && checkpoint.error().code != Code::corrupt) return checkpoint.error();
+  if (!checkpoint) {
+    check.damages.push_back({files.describe("checkpoint"), 0, 0, checkpoint.error().detail});
+    known = false;
+  }
+  check.checkpoint = checkpoint && checkpoint->has_value();
+  const std::uint64_t from = check.checkpoint ? (*checkpoint)->position.sequence : 0;
+  Replay replay(holdings);
+  Inspection journal(files);
+  const auto walked = journal.walk([&](const Entry& entry) -> Result<void> {
+    if (!known || entry.sequence < from) return {};
+    const auto applied = replay.apply(entry);
+    if (applied) return {};
+    known = false;
+    check.damages.push_back({files.describe(segment_file(entry.location.segment)),
+                             entry.location.offset, 0, applied.error().detail});
+    return {};
+  });
+  if (!walked) return walked.error();
+  check.segments = journal.segments;
+  check.groups = journal.groups;
+  check.records = journal.records;
+  check.bytes = journal.bytes;
+  check.clean = journal.sealed;
+  check.unfinished = journal.unfinished;
+  check.damages.insert(check.damages.end(), journal.damages.begin(), journal.damages.end());
+  if (!known) return check;
+  for (std::size_t i = 0; i < holdings.queue_count(); ++i) {
+    const QueueState* queue = holdings.queue(static_cast<std::uint16_t>(i));
+    check.queues.push_back({queue != nullptr ? queue->options().source : "", 0, 0, 0});
+  }
+  MessageCheck(holdings, journal, check).run();
+  return check;
+}
+
+Result<std::vector<Damage>> dump_queues(FileSystem& files,
+                                        const std::function<void(const DumpedRecord&)>& each) {
+  Inspection journal(files);
+  Dumper dump(files, each);
+  const auto walked = journal.walk([&](const Entry& entry) -> Result<void> {
+    dump(entry);
+    return {};
+  });
+  if (!walked) return walked.error();
+  return std::move(journal.damages);
+}
+
+}  // namespace dlo
