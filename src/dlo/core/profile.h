@@ -50,7 +50,14 @@ enum class InvalidAction : std::uint8_t {
   count,  // treated as a failed attempt
 };
 enum class Placement : std::uint8_t { requeue, delayed, in_office, hold };
-enum class StoreFailure : std::uint8_t { keep_source, reject, memory_fallback };
+/// What becomes of a death that the office cannot take. A message that has a source stays there
+/// unsettled, whatever this says (I1, R20); it is for those who hold a message themselves and
+/// report its failure.
+enum class StoreFailure : std::uint8_t {
+  keep_source,      // whoever reported it is told, and keeps it
+  reject,           // the same: fail closed
+  memory_fallback,  // document 002 keeps it in memory meanwhile. Not built: as `reject`
+};
 enum class OwnerEffect : std::uint8_t { none, mark_published, permanently_failed, fail_owner };
 enum class ReplayCount : std::uint8_t { restart, carry_on };
 enum class FirstAttempt : std::uint8_t {

@@ -26,6 +26,7 @@ struct Item {
   HandlerEntry* entry = nullptr;  // who runs it
   BreakerTicket ticket;           // its breaker's leave to run
   bool keyed = false;             // the next of its key comes only when this one is settled
+  bool has_caller = false;        // somebody holds the message and hears the verdict
   bool started = false;           // the start mark is made
   bool suspect = false;           // runs alone (R7)
   bool marked_exclusive = false;  // the office knows that it runs alone

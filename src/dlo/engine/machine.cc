@@ -205,7 +205,7 @@ Result<Processed> Processor::Machine::keep(Item& item, Plan plan) {
     if (plan.kind == Plan::Kind::dead) {
       if (events != nullptr) events->dead_lettered(*plan.record);
       if (listener != nullptr) {
-        auto told = listener->on_death(*plan.record, rules->profile().owner_effect);
+        auto told = tell_owner(*listener, *plan.record, rules->profile().owner_effect);
         if (!told) return told.error();
       }
     }
@@ -221,6 +221,7 @@ Result<Processed> Processor::Machine::process_one(const MessagePtr& message,
   Item item;
   item.delivery.message = message;
   item.delivery.counters = counters;
+  item.has_caller = true;
   if (item.delivery.counters.fetch < UINT32_MAX) ++item.delivery.counters.fetch;
   Prepared prepared = procedure.prepare(item, clock.now(), dice.roll());
   if (auto* plan = std::get_if<Plan>(&prepared)) return keep(item, std::move(*plan));
@@ -284,6 +285,7 @@ Result<Processed> Processor::Machine::route_failure(const MessagePtr& message, F
   Item item;
   item.delivery.message = message;
   item.delivery.counters = counters;
+  item.has_caller = true;
   item.running = counters;
   item.entry = handlers.find(message->event_type);
   return keep(item, procedure.after_report(item, std::move(failure), clock.now(), dice.roll()));

@@ -202,8 +202,11 @@ Plan Procedure::plan(Item& item, Death death, TimePoint now) const {
   } else if (std::holds_alternative<GiveBack>(death.decision.verdict)) {
     plan.kind = Plan::Kind::release;
     plan.ending = ReleasedUnrun{};
+  } else if (item.has_caller && std::holds_alternative<RejectToCaller>(death.decision.verdict)) {
+    plan.kind = Plan::Kind::reject;
+    plan.ending = ReleasedUnrun{};
   } else {
-    // Nobody reported it to us who could be told, so a rejection is kept like any other death.
+    // Nobody could be told of a rejection, so it is kept like any other death.
     if (const auto* reject = std::get_if<RejectToCaller>(&death.decision.verdict)) {
       death.decision.verdict = DeadLetterAs{reject->reason, death.failure.text, false};
     }

@@ -20,7 +20,7 @@ namespace dlo {
 /// What is to be done with one delivery. Carried out in this order: `record` and `changes` durable
 /// in the office, owner effect, `ending` at the source.
 struct Plan {
-  enum class Kind : std::uint8_t { complete, retry, wait, dead, repeat, drop, release };
+  enum class Kind : std::uint8_t { complete, retry, wait, dead, repeat, drop, release, reject };
   Kind kind = Kind::complete;
   Ending ending = Completed{};
   std::shared_ptr<DeadLetter> record;  // dead, wait; of a repeat: what the office has

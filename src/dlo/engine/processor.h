@@ -69,10 +69,12 @@ class Processor {
 
   /// The whole procedure for one message that the caller holds: nothing is settled anywhere, but a
   /// death or a wait in the office is durable when this returns. `counters` as they were before.
+  /// An error: nothing is kept, and the caller still holds the message. The verdict RejectToCaller
+  /// is for the caller too: its category is not stored, so there is no record.
   [[nodiscard]] Result<Processed> process_one(const MessagePtr& message, Counters counters = {});
 
   /// A failure that happened elsewhere: classified, decided, recorded. `counters` include the
-  /// attempt that failed.
+  /// attempt that failed. Answers as `process_one` does.
   [[nodiscard]] Result<Processed> route_failure(const MessagePtr& message, Failure failure,
                                                 Counters counters);
 

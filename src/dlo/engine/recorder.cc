@@ -35,7 +35,9 @@ bool is_about_one(Code code) {
   return false;
 }
 
-Result<void> tell(DeathListener& listener, const DeadLetter& record, OwnerEffect effect) {
+}  // namespace
+
+Result<void> tell_owner(DeathListener& listener, const DeadLetter& record, OwnerEffect effect) {
   try {
     return listener.on_death(record, effect);
   } catch (...) {
@@ -43,8 +45,6 @@ Result<void> tell(DeathListener& listener, const DeadLetter& record, OwnerEffect
     return Error{Code::unavailable, "engine.death_listener", failure.type + ": " + failure.text};
   }
 }
-
-}  // namespace
 
 bool Recorder::enough() const noexcept {
   return stopping_ || urgent_ || in_.size() >= largest_batch;
@@ -213,7 +213,7 @@ void Recorder::tell_owners(TimePoint now) {
     if (listener_ == nullptr || !death) {
       entry.told = true;
     } else if (entry.tell_again <= now) {
-      entry.told = tell(*listener_, *plan.record, effect_).has_value();
+      entry.told = tell_owner(*listener_, *plan.record, effect_).has_value();
       if (entry.told) continue;
       entry.patience = std::clamp(entry.patience * 2, first_patience, longest_patience);
       entry.tell_again = now + entry.patience;

@@ -21,6 +21,10 @@
 
 namespace dlo {
 
+/// Owner effect of one death. What a listener throws is an error like one it returned.
+[[nodiscard]] Result<void> tell_owner(DeathListener& listener, const DeadLetter& record,
+                                      OwnerEffect effect);
+
 /// Step 8: record durable, then owner effect, then on to the settler. Gathers what arrives while
 /// one batch is being written into the next, and under load for a little longer: a transaction
 /// costs nearly the same for one record as for a hundred. An office that fails is asked again with

@@ -20,6 +20,7 @@ std::atomic<std::uint64_t>& count_of(ProcessorCounts& counts, Plan::Kind kind) {
     case Plan::Kind::drop:
       return counts.dropped;
     case Plan::Kind::release:
+    case Plan::Kind::reject:
       return counts.released;
   }
   return counts.released;

@@ -25,6 +25,7 @@ Failure timeout_failure(Millis timeout) {
 }
 
 bool is_answer(const Plan& plan) {
+  if (std::holds_alternative<RejectToCaller>(plan.decision.verdict)) return true;
   const auto* death = std::get_if<DeadLetterAs>(&plan.decision.verdict);
   return death != nullptr && !death->exhausted;
 }

@@ -1,9 +1,18 @@
 // When office or source fail: nothing is settled that is not durable (I1, R20), nothing is silent.
 
+#include <ostream>
 #include <string_view>
 
 #include "faults.h"
 #include "world.h"
+
+namespace dlo {
+
+inline void PrintTo(StoreFailure value, std::ostream* out) {
+  *out << name_of(value);
+}
+
+}  // namespace dlo
 
 namespace dlo::testing {
 namespace {
@@ -187,17 +196,56 @@ TEST(SourceDown, AStartThatCannotBeMarkedIsNotRun) {  // R1: durable before it r
   EXPECT_EQ(runs, 1);
 }
 
-TEST_F(StoreDown, RouteFailureTellsItsCallerInsteadOfLosingIt) {  // store_failure: reject
-  world.on_every([](const Message&, const RunContext&) { return ok(); });
-  office_down = true;
+/// Every value of the profile's `store_failure`.
+class WithStoreFailure : public StoreDown, public ::testing::WithParamInterface<StoreFailure> {
+ protected:
+  WithStoreFailure() {
+    Profile profile = must(find_profile("service-bus"));
+    profile.store_failure = GetParam();
+    world.rules = rules_of(profile);
+    world.on_every([](const Message&, const RunContext&) { return failed("E", "forbidden"); });
+    office_down = true;
+  }
+  MessagePtr message = std::make_shared<Message>();
+};
+
+TEST_P(WithStoreFailure, AMessageThatHasASourceStaysThere) {  // I1, R20
+  world.publish("poison");
   auto processor = world.processor();
-  const auto message = std::make_shared<Message>();
-  Failure failure;
-  failure.text = "forbidden";
-  const auto answer = processor->route_failure(message, failure, RuleBook::started({}));
+  processor->drain();
+  EXPECT_EQ(world.source_stats().leased, 1U);
+  EXPECT_NE(processor->stats().intake_stopped_because, "");
+  office_down = false;
+  processor->drain();
+  EXPECT_EQ(world.source_stats().dead_lettered, 1U);
+  EXPECT_EQ(world.records().size(), 1U);
+}
+
+TEST_P(WithStoreFailure, WhoReportsAFailureIsToldAndNothingAppearsLater) {  // R2-10: no phantom
+  auto processor = world.processor();
+  const auto answer =
+      processor->route_failure(message, failed("E", "forbidden").failure, RuleBook::started({}));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, Code::unavailable);
+  office_down = false;
+  processor->drain();
+  EXPECT_TRUE(world.records().empty());
 }
+
+TEST_P(WithStoreFailure, WhoseMessageIsProcessedIsToldAndNothingAppearsLater) {
+  auto processor = world.processor();
+  const auto answer = processor->process_one(message);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Code::unavailable);
+  office_down = false;
+  processor->drain();
+  EXPECT_TRUE(world.records().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(R20, WithStoreFailure,
+                         ::testing::Values(StoreFailure::keep_source, StoreFailure::reject,
+                                           StoreFailure::memory_fallback),
+                         [](const auto& value) { return std::string(name_of(value.param)); });
 
 }  // namespace
 }  // namespace dlo::testing
