@@ -18,6 +18,7 @@ struct Parsed {
   ListArguments list;
   DemoArguments demo;
   ServeArguments serve;
+  QueueArguments queue;
   std::string profile;
   std::vector<std::string> ids;
   std::function<int(Context&)> verb;
@@ -121,6 +122,70 @@ void add_demo_and_serve(CLI::App& app, Parsed& parsed, Context& context) {
       [&parsed] { parsed.verb = [&parsed](Context& c) { return serve(c, parsed.serve); }; });
 }
 
+/// `command` runs `verb` with the queue arguments.
+void on_queue(CLI::App* command, Parsed& parsed, Context& context,
+              int (*verb)(Context&, const QueueArguments&)) {
+  add_data(command, context);
+  command->callback([&parsed, verb] {
+    parsed.verb = [&parsed, verb](Context& c) { return verb(c, parsed.queue); };
+  });
+}
+
+void add_queue_name(CLI::App* command, QueueArguments& arguments) {
+  command->add_option("queue", arguments.queue, "Name of the queue")->required();
+}
+
+void add_queue_changes(CLI::App* command, Parsed& parsed, Context& context) {
+  auto& arguments = parsed.queue;
+  auto* send = command->add_subcommand("send", "Put a message in; the queue is made if it is new");
+  add_queue_name(send, arguments);
+  send->add_option("payload", arguments.payload, "The payload; - reads it from standard input")
+      ->required();
+  send->add_option("--id", arguments.id);
+  send->add_option("--type", arguments.type, "Event type");
+  send->add_option("--key", arguments.key, "Messages of one key keep their order");
+  send->add_option("--delay", arguments.delay, "Such as 30s, 5m, 1h");
+  on_queue(send, parsed, context, queue_send);
+  auto* purge = command->add_subcommand("purge", "Remove what waits; says how much, until --yes");
+  add_queue_name(purge, arguments);
+  purge->add_flag("--yes", arguments.yes, "Really");
+  on_queue(purge, parsed, context, queue_purge);
+  auto* pause = command->add_subcommand("pause", "Hand out nothing until resumed");
+  add_queue_name(pause, arguments);
+  on_queue(pause, parsed, context,
+           [](Context& c, const QueueArguments& a) { return queue_pause(c, a, true); });
+  auto* resume = command->add_subcommand("resume", "Go on handing out");
+  add_queue_name(resume, arguments);
+  on_queue(resume, parsed, context,
+           [](Context& c, const QueueArguments& a) { return queue_pause(c, a, false); });
+  auto* move = command->add_subcommand("move", "Everything that waits goes to another queue");
+  add_queue_name(move, arguments);
+  move->add_option("target", arguments.target, "Name of the other queue")->required();
+  on_queue(move, parsed, context, queue_move);
+}
+
+void add_queue(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command =
+      app.add_subcommand("queue", "The embedded queues of a directory")->require_subcommand(1);
+  auto& arguments = parsed.queue;
+  auto* all = command->add_subcommand("list", "Every queue and what is in it");
+  add_output(all, context);
+  on_queue(all, parsed, context, [](Context& c, const QueueArguments&) { return queue_list(c); });
+  auto* peek = command->add_subcommand("peek", "The oldest messages that nobody has leased");
+  add_queue_name(peek, arguments);
+  peek->add_option("--limit", arguments.limit)->capture_default_str()->check(CLI::Range(1, 10'000));
+  peek->add_flag("--dead", arguments.dead, "Of the queue's own dead set");
+  add_output(peek, context);
+  on_queue(peek, parsed, context, queue_peek);
+  add_queue_changes(command, parsed, context);
+  auto* fsck = command->add_subcommand("fsck", "Read every byte and say what is damaged");
+  on_queue(fsck, parsed, context, [](Context& c, const QueueArguments&) { return queue_fsck(c); });
+  auto* dump = command->add_subcommand("dump", "Every record; -o ndjson: every message");
+  dump->add_option("--queue", arguments.queue, "Only this one");
+  add_output(dump, context);
+  on_queue(dump, parsed, context, queue_dump);
+}
+
 }  // namespace
 
 int run(int argc, const char* const* argv, Context& context) {
@@ -132,6 +197,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_profile(app, parsed, context);
   add_list(app, parsed, context);
   add_show_and_stats(app, parsed, context);
+  add_queue(app, parsed, context);
   add_demo_and_serve(app, parsed, context);
   try {
     app.parse(argc, argv);

@@ -44,6 +44,29 @@ int list(Context& context, const ListArguments& arguments);
 int show(Context& context, const std::vector<std::string>& ids);
 int stats(Context& context);
 
+struct QueueArguments {
+  std::string queue;
+  std::string target;
+  std::string payload;
+  std::string id;
+  std::string type;
+  std::string key;
+  std::string delay;  // as parse_duration reads it
+  std::size_t limit = 10;
+  bool dead = false;
+  bool yes = false;
+};
+// Queues of a directory that no server works in.
+int queue_list(Context& context);
+int queue_peek(Context& context, const QueueArguments& arguments);
+int queue_send(Context& context, const QueueArguments& arguments);
+int queue_purge(Context& context, const QueueArguments& arguments);
+int queue_pause(Context& context, const QueueArguments& arguments, bool paused);
+int queue_move(Context& context, const QueueArguments& arguments);
+// ... and beside one, too: these only look.
+int queue_fsck(Context& context);
+int queue_dump(Context& context, const QueueArguments& arguments);
+
 struct DemoArguments {
   std::uint64_t messages = 60;
   std::uint64_t seed = 1;

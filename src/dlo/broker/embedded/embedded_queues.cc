@@ -1,5 +1,6 @@
 #include "dlo/broker/embedded/embedded_queues.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dlo/broker/embedded/depot.h"
@@ -120,6 +121,15 @@ Result<std::unique_ptr<EmbeddedQueue>> EmbeddedQueues::declare(const SourceOptio
   const auto number = depot_->declare(options, keeps_dead);
   if (!number) return number.error();
   return std::make_unique<EmbeddedQueue>(depot_, *number);
+}
+
+Result<std::unique_ptr<EmbeddedQueue>> EmbeddedQueues::find(const std::string& name) {
+  const auto names = depot_->names();
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) {
+    return Error{Code::not_found, "embedded.find", "There is no queue \"" + name + "\"."};
+  }
+  return std::make_unique<EmbeddedQueue>(depot_, static_cast<std::uint16_t>(at - names.begin()));
 }
 
 std::vector<std::string> EmbeddedQueues::names() const {

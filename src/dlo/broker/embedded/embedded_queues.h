@@ -85,6 +85,8 @@ class EmbeddedQueues {
   /// `keeps_dead`: without an office, DeadLettered ones stay in a dead set of the queue.
   Result<std::unique_ptr<EmbeddedQueue>> declare(const SourceOptions& options,
                                                  bool keeps_dead = false);
+  /// A queue that exists, with the settings it has; `not_found` otherwise.
+  Result<std::unique_ptr<EmbeddedQueue>> find(const std::string& name);
   [[nodiscard]] std::vector<std::string> names() const;
 
   /// What opening found: worth telling the operator.

@@ -123,6 +123,13 @@ class Dumper {
   Dumper(const FileSystem& files, const std::function<void(const DumpedRecord&)>& each)
       : files_(files), each_(each) {}
 
+  void learn_names(Holdings& holdings) {
+    for (std::size_t i = 0; i < holdings.queue_count(); ++i) {
+      const QueueState* queue = holdings.queue(static_cast<std::uint16_t>(i));
+      queues_.push_back(queue != nullptr ? queue->options().source : "");
+    }
+  }
+
   void operator()(const Entry& entry) {
     DumpedRecord out;
     out.sequence = entry.sequence;
@@ -247,6 +254,8 @@ Result<std::vector<Damage>> dump_queues(FileSystem& files,
                                         const std::function<void(const DumpedRecord&)>& each) {
   Inspection journal(files);
   Dumper dump(files, each);
+  Holdings holdings;  // for the names of queues whose records are gone
+  if (const auto loaded = load_checkpoint(files, holdings); loaded) dump.learn_names(holdings);
   const auto walked = journal.walk([&](const Entry& entry) -> Result<void> {
     dump(entry);
     return {};

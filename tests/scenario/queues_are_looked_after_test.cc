@@ -1,0 +1,71 @@
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "scenario/program.h"
+#include "support/temporary_directory.h"
+
+namespace dlo::testing {
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Somebody puts messages into queues, looks at them, moves them and cleans up; no server runs.
+TEST(Scenario, QueuesAreLookedAfterWithoutAServer) {
+  const TemporaryDirectory data;
+  const auto dlo = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "queue");
+    arguments.insert(arguments.end(), {"--data", data.path()});
+    return run_dlo(arguments);
+  };
+  EXPECT_EQ(dlo({"list"}).code, 4);
+  EXPECT_EQ(dlo({"send", "orders", R"({"order":1})", "--id", "o-1"}).code, 0);
+  EXPECT_EQ(dlo({"send", "orders", R"({"order":2})", "--id", "o-2", "--delay", "1h"}).code, 0);
+  EXPECT_EQ(dlo({"send", "parked", "x"}).code, 0);
+  EXPECT_TRUE(has(dlo({"peek", "orders"}).out, R"({"order":2})"));
+  EXPECT_TRUE(has(dlo({"list", "-o", "json"}).out, R"("queue":"orders","ready":1,"delayed":1)"));
+
+  const Ended plan = dlo({"purge", "parked"});
+  EXPECT_TRUE(has(plan.out, "would remove 1 messages") && has(plan.out, "--yes")) << plan.out;
+  EXPECT_TRUE(has(dlo({"peek", "parked"}).out, "x"));
+  EXPECT_TRUE(has(dlo({"purge", "parked", "--yes"}).out, "removed 1"));
+
+  EXPECT_TRUE(has(dlo({"move", "orders", "parked"}).out, "moved 2 messages"));
+  EXPECT_EQ(dlo({"peek", "orders"}).code, 4);
+  const Ended misspelt = dlo({"peek", "order"});
+  EXPECT_EQ(misspelt.code, 1);
+  EXPECT_TRUE(has(misspelt.err, "did you mean \"orders\"")) << misspelt.err;
+
+  const Ended whole = dlo({"fsck"});
+  EXPECT_EQ(whole.code, 0);
+  EXPECT_TRUE(has(whole.out, "parked: 2 waiting") && has(whole.out, "2 messages read"))
+      << whole.out;
+}
+
+// A byte of a message went bad on the disk.
+TEST(Scenario, ADamagedQueueIsFoundAndTheRestIsSaved) {
+  const TemporaryDirectory data;
+  for (const std::string body : {"first body", "second body", "third body"}) {
+    ASSERT_EQ(run_dlo({"queue", "send", "orders", body, "--data", data.path()}).code, 0);
+  }
+  for (const auto& file : std::filesystem::directory_iterator(data.path() + "/queues")) {
+    std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::string all(std::istreambuf_iterator<char>(bytes), {});
+    const auto at = all.find("second body");
+    if (at == std::string::npos) continue;
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.put('S');
+  }
+  const Ended fsck = run_dlo({"queue", "fsck", "--data", data.path()});
+  EXPECT_EQ(fsck.code, 1);
+  EXPECT_TRUE(has(fsck.out, "1 UNREADABLE") && has(fsck.out, ".seg at byte")) << fsck.out;
+  const Ended dump = run_dlo({"queue", "dump", "-o", "ndjson", "--data", data.path()});
+  EXPECT_EQ(dump.code, 3);
+  EXPECT_TRUE(has(dump.out, "first body") && has(dump.out, "third body")) << dump.out;
+  EXPECT_FALSE(has(dump.out, "econd body")) << dump.out;
+}
+
+}  // namespace
+}  // namespace dlo::testing
