@@ -48,9 +48,10 @@ struct Abandoned {               // S3-18..20
   TimePoint again_at{};
   std::string error;  // empty: the error it had is kept
 };
-struct ReleasedUnrun {};  // never ran: the claim and, if marked, the start are given back
-struct DeadLettered {     // its record is durable in the office; gone from here
-  bool hold_key = false;  // keep followers of its key back until free_key
+struct ReleasedUnrun {};   // never ran: the claim and, if marked, the start are given back
+struct DeadLettered {      // its record is durable in the office; gone from here
+  bool hold_key = false;   // keep followers of its key back until free_key
+  std::string error = {};  // what it died of, for a queue that has a dead set of its own
 };
 using Ending = std::variant<Completed, Failed, Abandoned, ReleasedUnrun, DeadLettered>;
 

@@ -68,6 +68,14 @@ std::string json_of(const std::string& name, const SourceStats& stats, std::uint
   return out.take();
 }
 
+Result<std::vector<MessagePtr>> dead_messages(EmbeddedQueue& queue, std::size_t limit) {
+  auto dead = queue.dead_letters(limit);
+  if (!dead) return dead.error();
+  std::vector<MessagePtr> out;
+  for (auto& each : *dead) out.push_back(std::move(each.message));
+  return out;
+}
+
 void print_damages(Context& context, const std::vector<Damage>& damages) {
   for (const Damage& each : damages) {
     context.out << "DAMAGED  " << each.file << " at byte " << each.offset;
@@ -121,7 +129,7 @@ int queue_peek(Context& context, const QueueArguments& arguments) {
   const auto queue = find(**queues, arguments.queue);
   if (!queue) return fail(context, queue.error());
   const auto messages =
-      arguments.dead ? (*queue)->peek_dead(arguments.limit) : (*queue)->peek(arguments.limit);
+      arguments.dead ? dead_messages(**queue, arguments.limit) : (*queue)->peek(arguments.limit);
   if (!messages) return fail(context, messages.error());
   if (messages->empty()) {
     context.err << "Nothing waits in \"" << arguments.queue << "\".\n";

@@ -50,6 +50,12 @@ struct Placed {
   }
 };
 
+/// A message that was looked at.
+struct Peeked {
+  MessagePtr message;
+  MessageState state;
+};
+
 /// All queues of one directory on one journal. What is decided about messages is in Holdings; here
 /// is the order of effects: decide under the lock, write into the journal's group, change what is
 /// held, free the lock, and only then wait for the disk and answer.
@@ -84,7 +90,7 @@ class Depot {
   Result<SourceStats> stats(std::uint16_t queue, TimePoint now);
   Result<void> pause(std::uint16_t queue, bool paused);
   Result<std::uint64_t> purge(std::uint16_t queue);
-  Result<std::vector<MessagePtr>> peek(std::uint16_t queue, bool dead, std::size_t limit);
+  Result<std::vector<Peeked>> peek(std::uint16_t queue, bool dead, std::size_t limit);
   Result<void> free_key(std::uint16_t queue, const std::string& key);
   Result<std::uint64_t> move_all(std::uint16_t from, std::uint16_t to);
   Result<std::uint64_t> redrive(std::uint16_t queue);

@@ -188,7 +188,7 @@ Result<std::uint64_t> Depot::purge_stateful(std::uint16_t number,
   return removals.size();
 }
 
-Result<std::vector<MessagePtr>> Depot::peek(std::uint16_t number, bool dead, std::size_t limit) {
+Result<std::vector<Peeked>> Depot::peek(std::uint16_t number, bool dead, std::size_t limit) {
   std::vector<Claim> claims;
   std::string source;
   {
@@ -202,12 +202,12 @@ Result<std::vector<MessagePtr>> Depot::peek(std::uint16_t number, bool dead, std
       if (holdings_.slots()[at].place != Place::leased) claims.push_back(claim_of(at));
     }
   }
-  std::vector<MessagePtr> out;
+  std::vector<Peeked> out;
   for (Loaded& each : load(claims)) {
     if (each.state.undecodable && each.message->payload == std::nullopt)
       continue;  // gone meanwhile
     if (!source.empty()) each.message->source = source;
-    out.push_back(std::move(each.message));
+    out.push_back({std::move(each.message), std::move(each.state)});
   }
   return out;
 }

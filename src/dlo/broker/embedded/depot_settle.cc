@@ -47,7 +47,9 @@ Depot::Ended Depot::decide(Lease& lease, const Ending& ending, TimePoint now) {
   };
   if (const auto* dead = std::get_if<DeadLettered>(&ending)) {
     if (queue.record.keeps_dead) {
-      wait(now, lease.state, false);
+      MessageState state = lease.state;
+      if (!dead->error.empty()) state.last_error = dead->error;
+      wait(now, std::move(state), false);
       ended.state->dead = true;
     } else {
       remove(dead->hold_key && slot.keyed ? Why::dead_and_held : Why::dead_lettered);

@@ -66,7 +66,11 @@ Result<std::uint64_t> EmbeddedQueue::purge() {
 }
 
 Result<std::vector<MessagePtr>> EmbeddedQueue::peek(std::size_t limit) {
-  return depot_->peek(number_, false, limit);
+  auto found = depot_->peek(number_, false, limit);
+  if (!found) return found.error();
+  std::vector<MessagePtr> out;
+  for (embedded::Peeked& each : *found) out.push_back(std::move(each.message));
+  return out;
 }
 
 Result<void> EmbeddedQueue::free_key(const std::string& key) {
@@ -85,8 +89,15 @@ std::uint64_t EmbeddedQueue::dead() const {
   return depot_->dead(number_);
 }
 
-Result<std::vector<MessagePtr>> EmbeddedQueue::peek_dead(std::size_t limit) {
-  return depot_->peek(number_, true, limit);
+Result<std::vector<EmbeddedQueue::DeadMessage>> EmbeddedQueue::dead_letters(std::size_t limit) {
+  auto found = depot_->peek(number_, true, limit);
+  if (!found) return found.error();
+  std::vector<DeadMessage> out;
+  for (embedded::Peeked& each : *found) {
+    out.push_back({std::move(each.message), each.state.counters, std::move(each.state.last_error),
+                   each.state.first_attempt_at});
+  }
+  return out;
 }
 
 Result<std::uint64_t> EmbeddedQueue::redrive() {

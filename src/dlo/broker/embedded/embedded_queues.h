@@ -55,7 +55,14 @@ class EmbeddedQueue final : public Broker, public QueueAdmin {
 
   // The queue's own dead set, if it was declared to keep one.
   [[nodiscard]] std::uint64_t dead() const;
-  Result<std::vector<MessagePtr>> peek_dead(std::size_t limit);
+  struct DeadMessage {
+    MessagePtr message;
+    Counters counters;
+    std::string error;
+    std::optional<TimePoint> first_attempt_at;
+  };
+  /// Up to `limit` of them, who died first comes first. Changes nothing.
+  Result<std::vector<DeadMessage>> dead_letters(std::size_t limit);
   /// The whole dead set is ready again, counts as they were. Answers how many.
   Result<std::uint64_t> redrive();
 
