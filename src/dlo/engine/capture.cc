@@ -68,9 +68,7 @@ Failure failure_of(const std::exception_ptr& thrown) {
 
 Outcome run_captured(Handler& handler, const Message& message, const RunContext& context) {
   try {
-    Outcome outcome = handler.run(message, context);
-    if (outcome.kind != OutcomeKind::ok) outcome.kind = OutcomeKind::failed;
-    return outcome;
+    return handler.run(message, context);
   } catch (...) {
     return {OutcomeKind::failed, failure_of(std::current_exception())};
   }

@@ -17,8 +17,7 @@ namespace dlo {
 /// Something that is not a std::exception is named by its type.
 [[nodiscard]] Failure failure_of(const std::exception_ptr& thrown);
 
-/// Runs a handler. Whatever it throws is a failure like one it returned (I5). A handler that says
-/// `crashed` or `never_started` speaks of things only the engine can know: both are failures.
+/// Runs a handler. Whatever it throws is a failure like one it returned (I5).
 [[nodiscard]] Outcome run_captured(Handler& handler, const Message& message,
                                    const RunContext& context);
 

@@ -109,6 +109,7 @@ void Crew::interrupt_waits(TimePoint now) {
 void Crew::request_stop(TimePoint now) {
   const std::lock_guard lock(mutex_);
   for (Member& member : members_) {
+    member.slot->close();
     const Slot::Glance seen = member.slot->glance();
     relieve(*member.slot, seen);
     member.slot->request_stop(seen.run, Slot::StopCause::engine, now);

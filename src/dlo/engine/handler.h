@@ -25,6 +25,10 @@ struct RunContext {
 
 /// Runs one message. Blocking; called from many threads at once. Throwing and returning a failure
 /// are the same thing (I5). The same handlers serve sources, retries and replay targets.
+/// A handler that hands on to somebody else may also answer `never_started`: nobody took it, so
+/// neither claim nor start are counted and it is offered again; or `crashed`: who took it fell
+/// silent, which counts as the profile says. What it answers after it was told to stop by the
+/// engine, other than ok, costs nothing (I8).
 class Handler {
  public:
   virtual ~Handler() = default;

@@ -62,6 +62,7 @@ void ItemPool::finish(std::span<Item* const> items) {
       item->active = false;
       item->entry = nullptr;
       item->started = false;
+      item->refused = false;
       item->suspect = false;
       item->marked_exclusive = false;
       item->lost.store(false, std::memory_order_relaxed);

@@ -28,6 +28,7 @@ struct Item {
   bool keyed = false;             // the next of its key comes only when this one is settled
   bool has_caller = false;        // somebody holds the message and hears the verdict
   bool started = false;           // the start mark is made
+  bool refused = false;           // its handler could not begin: to be given back
   bool suspect = false;           // runs alone (R7)
   bool marked_exclusive = false;  // the office knows that it runs alone
   std::atomic<bool> lost{false};  // somebody else owns the message now

@@ -140,7 +140,7 @@ StopReport Processor::Machine::stop(Millis grace) {
 }
 
 void Processor::Machine::release_all(const std::vector<Item*>& items) {
-  for (Item* item : items) workshop.release(*item);
+  for (Item* item : items) workshop.give_back(*item);
 }
 
 StopReport Processor::Machine::shut_down(TimePoint deadline) {
@@ -148,6 +148,7 @@ StopReport Processor::Machine::shut_down(TimePoint deadline) {
   crew.interrupt_waits(clock.now());
   StopReport report;
   if (!scheduler.wait_idle(deadline)) {
+    scheduler.give_up();
     crew.request_stop(clock.now());
     // A little more for those who listen to their stop token; the rest is left where it is.
     if (!scheduler.wait_idle(clock.now() + options.stop_patience)) {
@@ -157,8 +158,8 @@ StopReport Processor::Machine::shut_down(TimePoint deadline) {
       pool.finish(left);
     }
   }
-  release_all(scheduler.close());  // what was put off meanwhile
   crew.join();
+  release_all(scheduler.close());  // what was put off or put back meanwhile
   return report;
 }
 
@@ -272,11 +273,16 @@ Plan Processor::Machine::run_here(Item& item) {
     counts.timeouts.fetch_add(1);
     tried.outcome = {OutcomeKind::failed, timeout_failure(timeout)};
   }
-  const bool ok = tried.outcome.kind == OutcomeKind::ok;
+  const OutcomeKind kind = tried.outcome.kind;
+  const bool ok = kind == OutcomeKind::ok;
   Plan plan =
       ok ? procedure.after_success(item)
          : procedure.after_failure(item, std::move(tried.outcome), started, now, dice.roll());
-  workshop.report(item, ok || is_answer(plan), now);
+  if (kind == OutcomeKind::never_started) {
+    item.entry->breaker.take_back(item.ticket);
+  } else {
+    workshop.report(item, ok || is_answer(plan), now);
+  }
   return plan;
 }
 

@@ -179,8 +179,9 @@ Plan Procedure::after_failure(Item& item, Outcome outcome, TimePoint started, Ti
   // Before anything looks at it: the text that decides is the text that is kept, so the same rules
   // find the same in the record later.
   redact(outcome.failure);
-  Decision decision =
-      rules_->after_run(outcome, item.running, now, random, item.delivery.previous_delay);
+  const bool began = outcome.kind != OutcomeKind::never_started;
+  Decision decision = rules_->after_run(outcome, began ? item.running : item.delivery.counters, now,
+                                        random, item.delivery.previous_delay);
   const Attempt attempt = make_attempt(item.running, started, now, outcome.kind, decision,
                                        outcome.failure, origin_.node);
   if (!item.delivery.first_attempt_at) item.delivery.first_attempt_at = started;

@@ -56,7 +56,7 @@ class Procedure {
   /// Steps 2 and 3, after the look-up of repeats (R2). Sets `item.entry` if it is to be run.
   [[nodiscard]] Prepared prepare(Item& item, TimePoint now, std::uint64_t random) const;
 
-  /// Steps 5 to 7: the attempt that began at `started` ended with a failure.
+  /// Steps 5 to 7: the attempt that began at `started` ended, and not well.
   [[nodiscard]] Plan after_failure(Item& item, Outcome outcome, TimePoint started, TimePoint now,
                                    std::uint64_t random) const;
   /// ... ended well.

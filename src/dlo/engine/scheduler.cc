@@ -23,6 +23,7 @@ void Scheduler::put_back(std::span<Item* const> items) {
   const std::lock_guard lock(mutex_);
   started_.insert(started_.end(), items.begin(), items.end());
   running_ -= items.size();
+  if (running_ == 0) idle_.notify_all();
   notify(items.size());
 }
 
@@ -69,6 +70,7 @@ Scheduler::Turn Scheduler::take_locked(std::vector<Item*>& out, std::size_t limi
 Scheduler::Turn Scheduler::take(std::vector<Item*>& out, std::size_t limit, std::size_t workers) {
   std::unique_lock lock(mutex_);
   while (true) {
+    if (given_up_) return {true, false};
     const TimePoint now = clock_.now();
     if (can_take(now)) {
       const std::size_t waiting = started_.empty() ? ready_.size() : started_.size();
@@ -122,6 +124,10 @@ std::vector<Item*> Scheduler::close() {
   std::vector<Item*> unstarted(ready_.begin(), ready_.end());
   unstarted.insert(unstarted.end(), suspects_.begin(), suspects_.end());
   for (const auto& entry : deferred_) unstarted.push_back(entry.second);
+  if (given_up_) {
+    unstarted.insert(unstarted.end(), started_.begin(), started_.end());
+    started_.clear();
+  }
   ready_.clear();
   suspects_.clear();
   deferred_.clear();
@@ -130,14 +136,20 @@ std::vector<Item*> Scheduler::close() {
   return unstarted;
 }
 
+void Scheduler::give_up() {
+  const std::lock_guard lock(mutex_);
+  given_up_ = true;
+  work_.notify_all();
+}
+
 void Scheduler::reopen() {
   const std::lock_guard lock(mutex_);
-  closed_ = false;
+  closed_ = given_up_ = false;
 }
 
 bool Scheduler::wait_idle(TimePoint deadline) {
   std::unique_lock lock(mutex_);
-  while (running_ + started_.size() > 0) {
+  while (running_ + (given_up_ ? 0 : started_.size()) > 0) {
     if (clock_.now() >= deadline) return false;
     clock_.wait_until(lock, idle_, deadline);
   }

@@ -51,6 +51,9 @@ class Scheduler {
 
   /// No more work is coming: what has not started is handed over, what has will still be taken.
   [[nodiscard]] std::vector<Item*> close();
+  /// The grace is over: what has started and waits is not taken any more either. The next `close`
+  /// hands it over.
+  void give_up();
   void reopen();
   /// Waits until nothing runs or the deadline; true if nothing runs.
   bool wait_idle(TimePoint deadline);
@@ -85,6 +88,7 @@ class Scheduler {
   std::size_t running_ = 0;
   std::size_t sleepers_ = 0;
   bool closed_ = false;
+  bool given_up_ = false;
   const Item* alone_ = nullptr;  // a suspect that runs: nothing else may start
   TimePoint alone_until_{};
   bool draining_ = false;  // a suspect waits for the others to end

@@ -35,10 +35,16 @@ class Slot {
     return std::exchange(owed_, 0);
   }
 
+  /// What will not be begun any more, because the slot was closed.
+  [[nodiscard]] std::vector<Item*> take_unbegun() {
+    const std::lock_guard lock(mutex_);
+    return cut_off_rest();
+  }
+
   /// The next of the chunk, or null. From now on it is running.
   Item* enter(TimePoint now, Millis timeout_default) {
     const std::lock_guard lock(mutex_);
-    if (next_ == chunk_.size()) return nullptr;
+    if (closed_ || next_ == chunk_.size()) return nullptr;
     if (cause_ != StopCause::none) {
       stop_ = std::stop_source();
       cause_ = StopCause::none;
@@ -124,10 +130,13 @@ class Slot {
   std::vector<Item*> take_rest(std::uint64_t run) {
     const std::lock_guard lock(mutex_);
     if (run_ != run || (running_ == nullptr && !gone_)) return {};
-    std::vector<Item*> rest(chunk_.begin() + static_cast<std::ptrdiff_t>(next_), chunk_.end());
-    chunk_.resize(next_);
-    owed_ -= rest.size();
-    return rest;
+    return cut_off_rest();
+  }
+
+  /// Nothing more is begun here: the engine stops.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
   }
 
   /// Asks the handler to stop. Callbacks run outside the lock.
@@ -157,6 +166,13 @@ class Slot {
   }
 
  private:
+  std::vector<Item*> cut_off_rest() {
+    std::vector<Item*> rest(chunk_.begin() + static_cast<std::ptrdiff_t>(next_), chunk_.end());
+    chunk_.resize(next_);
+    owed_ -= rest.size();
+    return rest;
+  }
+
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Item*> chunk_;
@@ -168,6 +184,7 @@ class Slot {
   bool in_handler_ = false;
   bool waiting_ = false;
   bool gone_ = false;
+  bool closed_ = false;
   StopCause cause_ = StopCause::none;
   TimePoint since_{};
   TimePoint stopped_at_{};

@@ -46,8 +46,25 @@ void Workshop::release(Item& item) {
   carry_out(item, std::move(plan));
 }
 
+void Workshop::give_back(Item& item) {
+  if (item.started) item.entry->breaker.take_back(item.ticket);
+  release(item);
+}
+
+/// Its handler could not begin with it. That costs nothing, but the next one is asked after a
+/// pause: a handler that refuses at once must not keep everybody busy.
+void Workshop::not_run(Item& item, TimePoint now) {
+  item.entry->breaker.take_back(item.ticket);
+  item.started = false;
+  item.refused = true;
+  parts_.suspects.end(item);
+  parts_.scheduler.defer(&item, now + look_again_in);
+}
+
 bool Workshop::prepare_one(Item& item, bool exclusive, TimePoint now) {
-  if (item.lost.load()) {  // its lease ended in our buffer: nothing was counted (S3-30)
+  // Its lease ended in our buffer and nothing was counted (S3-30), or its handler has no use for it
+  // now.
+  if (item.lost.load() || item.refused) {
     release(item);
     return false;
   }
@@ -140,6 +157,9 @@ bool Workshop::run_chunk(Slot& slot, std::vector<Item*>& chunk, bool exclusive) 
     ++ran;
     now = parts_.clock.now();
   }
+  if (const auto unbegun = slot.take_unbegun(); !unbegun.empty()) {
+    parts_.scheduler.put_back(unbegun);
+  }
   observe(parts_.clock.ticks() - began, ran);
   thread_local std::vector<Item*> done;
   done.clear();
@@ -152,7 +172,7 @@ bool Workshop::run_chunk(Slot& slot, std::vector<Item*>& chunk, bool exclusive) 
 bool Workshop::try_again(const Outcome& outcome, std::uint32_t tries) const {
   const RuleBook& rules = parts_.procedure.rules();
   const InnerPipeline& inner = rules.profile().inner;
-  if (outcome.kind == OutcomeKind::ok || tries >= inner.retries) return false;
+  if (outcome.kind != OutcomeKind::failed || tries >= inner.retries) return false;
   if (inner.retry_on.empty()) return true;
   const std::string_view category = rules.classifier().classify(outcome.failure).category;
   return std::find(inner.retry_on.begin(), inner.retry_on.end(), category) != inner.retry_on.end();
@@ -218,8 +238,9 @@ void Workshop::conclude(Item& item, Outcome outcome, Slot::StopCause cause, Time
   if (outcome.kind == OutcomeKind::ok) {
     succeed(item, started, now);
   } else if (cause == Slot::StopCause::engine) {
-    item.entry->breaker.take_back(item.ticket);
-    release(item);  // we told it to stop: that is no failure of its own (I8)
+    give_back(item);  // we told it to stop: that is no failure of its own (I8)
+  } else if (outcome.kind == OutcomeKind::never_started) {
+    not_run(item, now);
   } else {
     fail(item, std::move(outcome), started, now);
   }

@@ -78,8 +78,8 @@ class Workshop {
   /// What the circuit of its handler learns.
   void report(const Item& item, bool ok, TimePoint now);
 
-  /// Gives one back as if it had never been taken.
-  void release(Item& item);
+  /// Gives one back as if it had never been taken, begun or not.
+  void give_back(Item& item);
   /// Passes on to whoever carries it out.
   void carry_out(Item& item, Plan plan);
 
@@ -92,6 +92,8 @@ class Workshop {
   }
 
  private:
+  void release(Item& item);
+  void not_run(Item& item, TimePoint now);
   void prepare(std::vector<Item*>& chunk, bool exclusive, TimePoint now);
   bool prepare_one(Item& item, bool exclusive, TimePoint now);
   void mark_starts(std::vector<Item*>& chunk, TimePoint now);

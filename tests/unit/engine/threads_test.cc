@@ -200,6 +200,33 @@ TEST(Stop, AFailureOfAHandlerThatWasToldToStopCostsNoAttempt) {  // I8
   EXPECT_FALSE(back[0].interrupted);
 }
 
+TEST(Stop, AfterTheGraceNothingNewIsBegunAndWhatWasMarkedGetsItsStartBack) {  // I8
+  World world;
+  std::atomic<int> runs{0};
+  std::atomic<int> held{0};
+  Gate gate;
+  world.on_every([&](const Message&, const RunContext& context) {
+    // Fast ones first, so that chunks have grown when both threads are held up.
+    if (++runs < 1'000) return ok();
+    ++held;
+    return gate.pass_or_stop(context.stop) ? failed("HandlerStopped", "told to stop") : ok();
+  });
+  world.options.prefetch = 3'000;
+  world.publish_many(3'000);
+  auto processor = world.processor();
+  Running running(*processor);
+  ASSERT_TRUE(eventually([&] { return held == 2; }));
+  const int begun = runs;
+  ASSERT_GT(processor->stats().started, static_cast<std::uint64_t>(begun)) << "some are marked";
+  EXPECT_TRUE(running.stop(0ms).clean());
+  EXPECT_EQ(runs, begun);
+  EXPECT_EQ(world.source_stats().completed, static_cast<std::uint64_t>(begun - 2));
+  for (const Delivery& back : must(world.broker.receive({3'000, 1s, {}}, world.clock.now()))) {
+    EXPECT_EQ(back.counters.attempt, 0U);
+    EXPECT_FALSE(back.interrupted);
+  }
+}
+
 TEST(Stop, WhatStillRunsAfterTheGraceIsLeftToItsLease) {
   World world;
   Gate gate;

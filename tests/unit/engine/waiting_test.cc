@@ -1,6 +1,7 @@
 // Messages that wait in the office for their own handler (R6, placement in_office).
 
 #include "faults.h"
+#include "gate.h"
 #include "world.h"
 
 #include "dlo/engine/engine.h"
@@ -128,6 +129,30 @@ TEST_F(WaitingRoom, GivesBackWhatItDidNotRun) {
   EXPECT_EQ(after.attempt, before.attempt);
   EXPECT_EQ(after.fetch, before.fetch - 1);
   EXPECT_EQ(must(waiting->receive({1, 30s, {}}, world.clock.now())).size(), 1U) << "due at once";
+}
+
+TEST_F(WaitingRoom, AStopGivesTheStartOfARetryBack) {  // I8
+  Gate gate;
+  std::atomic<int> runs{0};
+  world.on_every([&](const Message&, const RunContext& context) {
+    if (++runs == 1) return failed("E", "busy");
+    gate.pass_or_stop(context.stop);
+    return failed("HandlerStopped", "told to stop");
+  });
+  world.publish("task-1");
+  build();
+  source->drain();
+  const DeadLetter before = world.only_record({Status::waiting});
+  world.clock.advance(1min);
+  {
+    Running running(*office);
+    ASSERT_TRUE(eventually([&] { return gate.waiting() == 1; }));
+    EXPECT_EQ(world.only_record({Status::waiting}).counters.attempt, 2U) << "marked";
+    EXPECT_TRUE(running.stop(0ms).clean());
+  }
+  const DeadLetter after = world.only_record({Status::waiting});
+  EXPECT_EQ(after.counters, before.counters);
+  EXPECT_EQ(world.attempts_of(after).size(), 1U);
 }
 
 TEST_F(WaitingRoom, AStaleLeaseSettlesNothing) {  // R5
