@@ -27,6 +27,7 @@ class Inspection::Walk {
  public:
   Walk(Inspection& to, const Journal::Visitor& visit) : to_(to), visit_(visit) {}
 
+  Result<bool> is_used(Segment& segment);
   Result<void> segment(const SegmentPtr& segment, bool last);
 
  private:
@@ -103,18 +104,21 @@ Result<std::uint64_t> Inspection::Walk::at_damage(Segment& segment, std::uint64_
   return segment.size;
 }
 
-Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
+/// Whether a segment was ever written to; one that was only readied holds nothing.
+Result<bool> Inspection::Walk::is_used(Segment& segment) {
   std::string head(format::segment_header_size, '\0');
-  const auto got = segment->file->read_at(0, head.data(), head.size());
+  const auto got = segment.file->read_at(0, head.data(), head.size());
   if (!got) return got.error();
   const auto header = format::decode_segment(head);
-  const bool ours = header && header->number == segment->number;
-  if (!ours) {
-    const auto behind = find_group_behind(*segment, 0);
-    if (!behind) return behind.error();
-    if (!*behind) return {};  // readied, never used
-    note(segment->number, 0, format::segment_header_size, "The segment header is damaged.");
-  }
+  if (header && header->number == segment.number) return true;
+  const auto behind = find_group_behind(segment, 0);
+  if (!behind) return behind.error();
+  if (!*behind) return false;
+  note(segment.number, 0, format::segment_header_size, "The segment header is damaged.");
+  return true;
+}
+
+Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
   if (before_ != 0 && segment->number != before_ + 1) last_group_.reset();
   before_ = segment->number;
   ++to_.segments;
@@ -142,6 +146,7 @@ Inspection::~Inspection() = default;
 Result<void> Inspection::walk(const Journal::Visitor& visit) {
   const auto names = files_.list();
   if (!names) return names.error();
+  Walk walk(*this, visit);
   std::vector<SegmentPtr> all;
   for (const std::string& name : *names) {
     const auto number = segment_number(name);
@@ -154,10 +159,11 @@ Result<void> Inspection::walk(const Journal::Visitor& visit) {
     const auto size = segment->file->size();
     if (!size) return size.error();
     segment->size = *size;
-    all.push_back(segment);
+    const auto used = walk.is_used(*segment);
+    if (!used) return used.error();
+    if (*used) all.push_back(segment);
     segments_->adopt(std::move(segment));
   }
-  Walk walk(*this, visit);
   for (const SegmentPtr& segment : all) {
     const auto walked = walk.segment(segment, segment == all.back());
     if (!walked) return walked;
