@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "dlo/broker/embedded/slots.h"
 #include "dlo/core/time.h"
@@ -89,16 +91,20 @@ class DelayWheel {
 
   template <typename F>
   void fire_late(Slots& slots, std::uint64_t tick, F& due) {
+    std::vector<SlotNumber> ready;
     Line line = std::exchange(late_, {});
     while (!line.empty()) {
       const auto number = line.pop(slots);
       if (slots[number].time() <= tick) {
-        --size_;
-        due(number);
+        ready.push_back(number);
       } else {
         late_.push(slots, number);
       }
     }
+    std::stable_sort(ready.begin(), ready.end(),
+                     [&](SlotNumber a, SlotNumber b) { return slots[a].time() < slots[b].time(); });
+    size_ -= ready.size();
+    for (const auto number : ready) due(number);
   }
 
   std::array<Line, level_count * width> lines_{};

@@ -1,0 +1,232 @@
+// The parts a queue is made of, each against the plainest form of what it promises.
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+#include <set>
+
+#include "support/must.h"
+
+#include "dlo/broker/embedded/dedupe_book.h"
+#include "dlo/broker/embedded/delay_wheel.h"
+#include "dlo/broker/embedded/records.h"
+#include "dlo/broker/embedded/slots.h"
+
+namespace dlo::embedded {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::noon;
+
+TEST(DedupeBook, RemembersExactlyAsLongAsItsWindow) {
+  DedupeBook book(10s);
+  const auto id = digest_of("once");
+  EXPECT_EQ(book.find(id, noon), std::nullopt);
+  book.remember(id, 17, noon);
+  EXPECT_EQ(book.find(id, noon), 17U);
+  EXPECT_EQ(book.find(id, noon + 10s - 1ms), 17U);
+  EXPECT_EQ(book.find(id, noon + 10s), std::nullopt);
+}
+
+TEST(DedupeBook, AgreesWithAMapWhateverTheTimes) {
+  std::mt19937 random(5);
+  for (const Millis window : {Millis{1}, Millis{7}, Millis{1000}, Millis{24h}}) {
+    DedupeBook book(window);
+    std::map<int, std::pair<TimePoint, std::uint64_t>> plain;
+    TimePoint now = noon;
+    for (std::uint64_t position = 1; position < 4000; ++position) {
+      now += Millis{random() % (static_cast<unsigned>(window.count()) / 16 + 2)};
+      const int id = static_cast<int>(random() % 300);
+      const auto known = plain.find(id);
+      const bool alive = known != plain.end() && known->second.first + window > now;
+      const auto found = book.find(digest_of(std::to_string(id)), now);
+      ASSERT_EQ(found.has_value(), alive);
+      if (alive) {
+        ASSERT_EQ(*found, known->second.second);
+      } else {
+        book.remember(digest_of(std::to_string(id)), position, now);
+        plain[id] = {now, position};
+      }
+      if (position % 500 == 0) {  // as a checkpoint does
+        std::string bytes;
+        ByteWriter out(bytes);
+        book.save(out);
+        ByteReader in(bytes);
+        DedupeBook copy(window);
+        ASSERT_TRUE(copy.load(in) && in.at_end());
+        book = copy;
+      }
+    }
+  }
+}
+
+TEST(DedupeBook, NeedsAtMost24BytesAnId) {
+  DedupeBook book(1h);
+  for (std::uint64_t i = 0; i < 1'000'000; ++i) {
+    IdDigest id;
+    id.high = i * 0x9E3779B97F4A7C15ULL;
+    id.low = static_cast<std::uint32_t>(i);
+    book.remember(id, i, noon + Millis{i * 3});  // fifty minutes
+  }
+  EXPECT_EQ(book.size(), 1'000'000U);
+  EXPECT_LE(static_cast<double>(book.bytes()) / static_cast<double>(book.size()), 24.0);
+}
+
+TEST(DelayWheel, LetsEverybodyGoAtHisMomentWhateverTheClockDoes) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 20; ++round) {
+    Slots slots;
+    DelayWheel wheel;
+    std::multimap<std::uint64_t, SlotNumber> plain;
+    TimePoint now = noon;
+    const auto nothing = [](SlotNumber) { FAIL(); };
+    wheel.advance(slots, now, nothing);
+    for (int step = 0; step < 2000; ++step) {
+      if (random() % 3 != 0) {
+        const auto slot = slots.take();
+        const auto delay = Millis{1 + random() % (std::uint64_t{1} << (random() % 24))};
+        slots.edit(slot).set_time(pack(now + delay));
+        wheel.set(slots, slot);
+        plain.emplace(pack(now + delay), slot);
+      }
+      if (random() % 50 == 0) now -= Millis{random() % 10'000};
+      now += Millis{random() % (std::uint64_t{1} << (random() % 16))};
+      std::set<SlotNumber> due;
+      std::uint64_t last = 0;
+      wheel.advance(slots, now, [&](SlotNumber slot) {
+        EXPECT_GE(slots[slot].time(), last);
+        last = slots[slot].time();
+        due.insert(slot);
+      });
+      std::set<SlotNumber> expected;
+      while (!plain.empty() && plain.begin()->first <= pack(now)) {
+        expected.insert(plain.begin()->second);
+        plain.erase(plain.begin());
+      }
+      ASSERT_EQ(due, expected);
+      ASSERT_EQ(wheel.size(), plain.size());
+      const auto next = wheel.next(slots);
+      ASSERT_EQ(next.has_value(), !plain.empty());
+      if (next) {
+        ASSERT_LE(pack(*next), plain.begin()->first);
+      }
+    }
+  }
+}
+
+TEST(DelayWheel, ForgetsThoseWhoLeave) {
+  Slots slots;
+  DelayWheel wheel;
+  wheel.advance(slots, noon, [](SlotNumber) {});
+  for (int i = 1; i <= 1000; ++i) {
+    const auto slot = slots.take();
+    slots.edit(slot).set_time(pack(noon + Millis{i * 37}));
+    wheel.set(slots, slot);
+  }
+  wheel.remove_if(slots, [](SlotNumber slot) { return slot % 2 == 0; });
+  EXPECT_EQ(wheel.size(), 500U);
+  std::size_t came = 0;
+  wheel.advance(slots, noon + 1h, [&](SlotNumber slot) {
+    EXPECT_EQ(slot % 2, 1U);
+    ++came;
+  });
+  EXPECT_EQ(came, 500U);
+}
+
+TEST(Slots, ASnapshotIsOfOneMomentThoughEverythingChangesMeanwhile) {
+  Slots slots;
+  for (SlotNumber i = 0; i < 5 * Slots::block_size; ++i) slots.edit(slots.take()).size = i;
+  slots.begin_snapshot();
+  std::vector<Slot> copy(slots.snapshot_blocks() * Slots::block_size);
+  std::mt19937 random(1);
+  for (std::size_t block = 0; block < slots.snapshot_blocks(); ++block) {
+    for (int i = 0; i < 3000; ++i) {
+      slots.edit(static_cast<SlotNumber>(random() % slots.size())).size = 7'777'777;
+      if (i % 100 == 0) slots.give_back(static_cast<SlotNumber>(random() % slots.size()));
+      if (i % 7 == 0) slots.edit(slots.take()).size = 8'888'888;
+    }
+    slots.copy_block(block, copy.data() + block * Slots::block_size);
+  }
+  slots.end_snapshot();
+  for (SlotNumber i = 0; i < 5 * Slots::block_size; ++i) ASSERT_EQ(copy[i].size, i);
+}
+
+TEST(Slots, AWaitingMessageTakes36Bytes) {
+  EXPECT_EQ(sizeof(Slot), 36U);
+}
+
+TEST(Records, AMessageComesBackAsItWas) {
+  Message message;
+  message.id = std::string("a\0b", 3);
+  message.key = "k";
+  message.event_type = "Paid";
+  message.correlation_id = "c";
+  message.content_type = "application/json";
+  message.headers = {{"h", std::string(300, 'v'), HeaderType::text},
+                     {"h", "2", HeaderType::integer}};
+  message.payload = std::string(5000, '\xFF');
+  message.enqueued_at = noon - 5min;
+  message.expires_at = TimePoint::max();
+  message.priority = Priority::high;
+  message.owner = Owner{"order-7", 3, Activity{"charge", 9}, "parent"};
+  for (const auto& payload :
+       {std::optional<std::string>(), std::optional<std::string>(""), message.payload}) {
+    message.payload = payload;
+    std::string bytes;
+    encode_fields({message, noon, {}, false, {}, nullptr}, bytes);
+    PublishTail tail;
+    tail.slot = 12;
+    tail.queue = 3;
+    tail.meta_size = static_cast<std::uint32_t>(bytes.size());
+    tail.now = noon;
+    tail.due = noon + 1h;
+    tail.keyed = true;
+    tail.dedupe = digest_of("once");
+    tail.position = 99;
+    char tail_bytes[longest_tail];
+    bytes += payload.value_or("");
+    bytes.append(tail_bytes, encode(tail, tail_bytes));
+    const auto stored = decode_published(bytes);
+    ASSERT_TRUE(stored);
+    EXPECT_EQ(*decode_message(*stored), message);
+    EXPECT_EQ(key_of(*stored), "k");
+    EXPECT_EQ(stored->tail.slot, 12U);
+    EXPECT_EQ(stored->tail.due, noon + 1h);
+    EXPECT_EQ(stored->tail.position, 99U);
+    EXPECT_EQ(stored->tail.dedupe, digest_of("once"));
+  }
+}
+
+TEST(Records, AStateComesBackAsItWas) {
+  StateRecord record;
+  record.slot = 5;
+  record.due = noon + 2s;
+  record.repeat = record.ahead = true;
+  record.body = {{7, 900}, 123'456};
+  record.left_segment = 6;
+  record.state.counters = {.fetch = 3, .attempt = 2, .failure = 1, .total = UINT32_MAX};
+  record.state.first_attempt_at = noon;
+  record.state.previous_delay = Millis::max();
+  record.state.interruptions = 2;
+  record.state.interrupted = true;
+  record.state.last_error = "why";
+  record.state.trail = std::string(1000, 't');
+  std::string bytes;
+  encode(record, bytes);
+  const auto read = decode_state(bytes);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->slot, 5U);
+  EXPECT_EQ(read->due, noon + 2s);
+  EXPECT_TRUE(read->repeat && read->ahead && read->state.interrupted && !read->dead);
+  EXPECT_EQ(read->body.sequence, 123'456U);
+  EXPECT_EQ(read->left_segment, 6U);
+  EXPECT_EQ(read->state.counters, record.state.counters);
+  EXPECT_EQ(read->state.previous_delay, Millis::max());
+  EXPECT_EQ(read->state.trail, record.state.trail);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(decode_state(std::string_view(bytes).substr(0, size))) << size;
+  }
+}
+
+}  // namespace
+}  // namespace dlo::embedded
