@@ -50,6 +50,14 @@ class FaultFile final : public File {
     return static_cast<std::uint64_t>(node_->now.size());
   }
 
+  Result<void> allocate(std::uint64_t size) override {
+    const std::lock_guard lock(owner_.mutex_);
+    const auto code = owner_.fault_ ? owner_.fault_(Op::write, name_) : std::nullopt;
+    if (code) return failed(*code, name_);
+    if (node_->now.size() < size) node_->now.resize(size);
+    return {};
+  }
+
   Result<void> truncate(std::uint64_t size) override {
     const std::lock_guard lock(owner_.mutex_);
     node_->now.resize(size);

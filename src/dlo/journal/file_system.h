@@ -22,6 +22,9 @@ class File {
   virtual Result<void> sync() = 0;
   virtual Result<std::uint64_t> size() = 0;
   virtual Result<void> truncate(std::uint64_t size) = 0;
+  /// Makes the file at least this long and takes room for all of it, so that writing into it later
+  /// cannot find the disk full.
+  virtual Result<void> allocate(std::uint64_t size) = 0;
 };
 
 enum class OpenMode : std::uint8_t {

@@ -116,8 +116,10 @@ class Journal {
   /// holding no lock.
   virtual Result<std::uint64_t> append(std::span<const NewRecord> records,
                                        std::span<Location> where) = 0;
-  /// Appenders that outrun the disk wait here until it has caught up.
-  virtual Result<void> wait_for_room() = 0;
+  /// Appenders that outrun the disk wait here until it has caught up. On a disk that is full,
+  /// `essential` appends may still use what is left of the segment (an eighth of it at least, for
+  /// records that make room again); others are told `full`.
+  virtual Result<void> wait_for_room(bool essential) = 0;
   virtual Result<void> written(std::uint64_t sequence) = 0;
   virtual Result<void> durable(std::uint64_t sequence) = 0;
 

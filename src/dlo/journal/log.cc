@@ -192,7 +192,7 @@ Result<std::uint64_t> Log::append(std::span<const NewRecord> records, std::span<
   return first;
 }
 
-Result<void> Log::wait_for_room() {
+Result<void> Log::wait_for_room(bool essential) {
   bool ends_soon = false;
   {
     Lock lock(mutex_);
@@ -200,8 +200,9 @@ Result<void> Log::wait_for_room() {
     if (!ready) return ready;
     ends_soon = active_->size - std::min(active_->size, group_offset_) < options_.segment_size / 8;
   }
-  if (ends_soon) segments_.wait_until_prepared();
-  return {};
+  if (!ends_soon) return {};
+  const auto prepared = segments_.wait_until_prepared();
+  return essential ? Result<void>{} : prepared;
 }
 
 /// Hands everything placed so far to the kernel, in order. Needs the lock; frees it meanwhile.

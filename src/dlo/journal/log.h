@@ -32,7 +32,7 @@ class Log final : public Journal {
 
   Result<std::uint64_t> append(std::span<const NewRecord> records,
                                std::span<Location> where) override;
-  Result<void> wait_for_room() override;
+  Result<void> wait_for_room(bool essential) override;
   Result<void> written(std::uint64_t sequence) override;
   Result<void> durable(std::uint64_t sequence) override;
   void read(std::span<const Address> records, const Reader& each) override;

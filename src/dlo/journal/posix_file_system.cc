@@ -71,6 +71,12 @@ class PosixFile final : public File {
     return static_cast<std::uint64_t>(info.st_size);
   }
 
+  Result<void> allocate(std::uint64_t size) override {
+    const int reason = ::posix_fallocate(fd_, 0, static_cast<off_t>(size));
+    if (reason != 0) return system_error("journal.allocate", path_, reason);
+    return {};
+  }
+
   Result<void> truncate(std::uint64_t size) override {
     if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) {
       return system_error("journal.truncate", path_, errno);

@@ -128,7 +128,7 @@ Result<SegmentPtr> Segments::make(std::uint64_t number, std::uint64_t size, bool
     ready = fill_with_zeros(*segment->file, 0, size);
     if (ready) ready = segment->file->sync();
   } else if (ready && spare.empty()) {
-    ready = segment->file->truncate(size);
+    ready = segment->file->allocate(size);
   }
   if (ready) ready = files_.sync_names();
   if (!ready) {
@@ -150,17 +150,28 @@ void Segments::prepare_loop() {
     auto made = make(number, options_.segment_size, true);
     lock.lock();
     preparing_ = false;
-    wanted_.reset();  // a failure is met, and reported, by whoever needs the segment
-    if (made) prepared_ = std::move(*made);
+    wanted_.reset();
+    prepare_error_.reset();
+    if (made) {
+      prepared_ = std::move(*made);
+    } else {
+      prepare_error_ = made.error();  // told to whoever needs the segment
+    }
     prepare_wake_.notify_all();
   }
 }
 
-void Segments::wait_until_prepared() {
-  if (!options_.prepare_ahead) return;
+Result<void> Segments::wait_until_prepared() {
+  if (!options_.prepare_ahead) return {};
   std::unique_lock lock(prepare_mutex_);
-  prepare_wake_.wait(lock,
-                     [this] { return stopping_ || !(preparing_ || (wanted_ && !prepared_)); });
+  if (!prepared_ && !preparing_ && !wanted_) {  // it failed before: there may be room by now
+    wanted_ = next_;
+    prepare_error_.reset();
+    prepare_wake_.notify_all();
+  }
+  prepare_wake_.wait(lock, [this] { return stopping_ || (!preparing_ && !wanted_) || prepared_; });
+  if (prepared_ || stopping_ || !prepare_error_) return {};
+  return *prepare_error_;
 }
 
 Result<SegmentPtr> Segments::activate(std::uint64_t number, std::uint64_t room) {
@@ -188,7 +199,8 @@ Result<SegmentPtr> Segments::activate(std::uint64_t number, std::uint64_t room) 
   }
   adopt(segment);
   const std::lock_guard lock(prepare_mutex_);
-  wanted_ = number + 1;
+  next_ = number + 1;
+  wanted_ = next_;
   prepare_wake_.notify_all();
   return segment;
 }

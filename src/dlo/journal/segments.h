@@ -42,8 +42,8 @@ class Segments {
   /// The segment `number`, at least `room` bytes long, ready to be written, its name synced.
   Result<SegmentPtr> activate(std::uint64_t number, std::uint64_t room);
 
-  /// Waits while the next segment is being made, so that `activate` need not.
-  void wait_until_prepared();
+  /// Waits until the next segment is made, so that `activate` need not; or says why it cannot be.
+  Result<void> wait_until_prepared();
 
   [[nodiscard]] SegmentPtr find(std::uint64_t number) const;
   [[nodiscard]] std::vector<std::uint64_t> numbers() const;
@@ -67,6 +67,8 @@ class Segments {
   std::mutex prepare_mutex_;
   std::condition_variable prepare_wake_;
   std::optional<std::uint64_t> wanted_;
+  std::uint64_t next_ = 0;              // the one after the active one
+  std::optional<Error> prepare_error_;  // why it could not be made
   SegmentPtr prepared_;
   bool preparing_ = false;
   bool stopping_ = false;

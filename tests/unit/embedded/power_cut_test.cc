@@ -1,5 +1,6 @@
 // Nothing that was acknowledged is lost, whatever the disk does. Random work on a disk that loses
 // its power at random moments, and on one that fails.
+#include <atomic>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -180,6 +181,46 @@ TEST(FailingDisk, AfterAFailedSyncNothingIsAcknowledgedAndTheReasonIsTold) {
   EXPECT_FALSE(shop.queue->receive({1, 30s, 0ms}, noon));
   shop.open();
   EXPECT_EQ(shop.take_ids(10).front(), "before");
+}
+
+TEST(AFullDisk, RefusesPublicationsAndLetsConsumersMakeRoom) {
+  Shop shop;
+  shop.settings.journal.segment_size = 256U << 10U;
+  shop.settings.journal.prepare_ahead = true;
+  shop.open();
+  shop.publish("first");
+  // No new file can be filled any more; what was taken before can be used.
+  std::atomic<bool> full = true;
+  shop.disk->set_fault([&](FaultFileSystem::Op op, const std::string& name) {
+    const bool new_file = name > "000000000002.seg" && name < "1";
+    return full && new_file && op != FaultFileSystem::Op::sync ? std::optional(Code::full)
+                                                               : std::nullopt;
+  });
+  std::size_t taken = 1;
+  std::optional<Error> refused;
+  while (!refused && taken < 10'000) {
+    Publication publication;
+    publication.message =
+        std::make_shared<const Message>(Message{.id = "m", .payload = std::string(1000, 'x')});
+    const auto answer = shop.queue->publish({&publication, 1}, noon);
+    if (answer) ++taken;
+    if (!answer) refused = answer.error();
+  }
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, Code::full) << refused->detail;
+  EXPECT_GT(taken, 300U);
+  std::size_t done = 0;
+  for (auto got = shop.take(50); !got.empty(); got = shop.take(50)) {
+    for (const auto& each : got) {
+      shop.end(each, Completed{});
+      ++done;
+    }
+  }
+  EXPECT_EQ(done, taken);
+  full = false;  // the segments they emptied are there for reuse
+  must(shop.queues->tidy());
+  shop.publish("there is room again");
+  EXPECT_EQ(shop.take_ids(5).size(), 1U);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class Shop {
   /// Empty, or why it could not be opened.
   std::optional<Error> try_open(TimePoint now = noon) {
     shut();
-    auto opened = EmbeddedQueues::open(*disk, now, small_segments());
+    auto opened = EmbeddedQueues::open(*disk, now, settings);
     if (!opened) return opened.error();
     queues = std::move(*opened);
     queue = must(queues->declare(options_, keeps_dead_));
@@ -98,6 +98,7 @@ class Shop {
     return ending;
   }
 
+  EmbeddedOptions settings = small_segments();
   std::unique_ptr<FaultFileSystem> disk = std::make_unique<FaultFileSystem>();
   std::unique_ptr<EmbeddedQueues> queues;
   std::unique_ptr<EmbeddedQueue> queue;

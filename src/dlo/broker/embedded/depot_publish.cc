@@ -162,7 +162,7 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
             " are possible; nothing of the batch was taken; move large values into the "
             "payload");
   }
-  if (const auto room = journal_->wait_for_room(); !room) return room.error();
+  if (const auto room = journal_->wait_for_room(false); !room) return room.error();
   Placed placed;
   {
     const Lock lock(mutex_);

@@ -141,7 +141,7 @@ Result<void> Depot::relocate(const std::vector<Claim>& claims, const std::vector
   const auto leaves = [&](std::uint32_t segment) {
     return segment < victims.size() && victims[segment];
   };
-  if (const auto room = journal_->wait_for_room(); !room) return room;
+  if (const auto room = journal_->wait_for_room(true); !room) return room;
   std::vector<Address> addresses;
   std::uint64_t newest = 0;
   for (const Claim& each : claims) {
