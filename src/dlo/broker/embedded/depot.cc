@@ -24,6 +24,7 @@ Depot::~Depot() {
     const Lock lock(mutex_);
     stopping_ = true;
     housekeeping_.notify_all();
+    tidied_.notify_all();
   }
   if (housekeeper_.joinable()) housekeeper_.join();
 }
@@ -50,7 +51,9 @@ Result<Placed> Depot::append(const RecordList& records) {
   placed.first = *first;
   placed.last = *first + records.size() - 1;
   for (const NewRecord& each : records.all()) {
-    appended_ += each.head.size() + each.body.size() + each.tail.size() + 9;
+    const auto size = each.head.size() + each.body.size() + each.tail.size() + 9;
+    appended_ += size;
+    untidied_ += size;
   }
   if (checkpoint_due() && housekeeper_.joinable()) housekeeping_.notify_one();
   return placed;
@@ -177,6 +180,7 @@ Result<void> Depot::close() {
     closed_ = true;
     stopping_ = true;
     housekeeping_.notify_all();
+    tidied_.notify_all();
     ring_all();
   }
   if (housekeeper_.joinable()) housekeeper_.join();

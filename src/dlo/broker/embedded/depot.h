@@ -173,13 +173,18 @@ class Depot {
 
   // housekeeping
   void housekeep();
+  [[nodiscard]] std::uint64_t checkpoint_interval() const noexcept;
   [[nodiscard]] bool checkpoint_due() const noexcept;
+  void wait_for_housekeeping(Lock& lock);
   Result<void> write_checkpoint(JournalPosition& position);
   Result<void> free_segments(std::uint64_t below);
   Result<bool> move_stragglers();
   Result<void> relocate(const std::vector<Claim>& claims, const std::vector<bool>& victims);
-  Result<void> relocate_one(const Claim& claim, const std::string& body, const Address& body_at,
-                            std::optional<StateRecord>& state, bool moves_body);
+  struct Straggler;
+  std::vector<Straggler> read_stragglers(const std::vector<Claim>& claims,
+                                         const std::vector<bool>& victims);
+  static std::optional<std::string> relocated(const Straggler& straggler);
+  Result<void> move(std::span<Straggler> stragglers);
 
   FileSystem& files_;
   const EmbeddedOptions options_;
@@ -196,11 +201,13 @@ class Depot {
   std::uint64_t last_end_ = 0;  // record of the last leases that ran out
   std::uint32_t epoch_ = 0;
   std::uint64_t appended_ = 0;  // bytes since the last checkpoint
+  std::uint64_t untidied_ = 0;  // ... since housekeeping last began and ended
   std::uint64_t checkpoint_size_ = 0;
   bool closed_ = false;
 
   std::mutex checkpoint_mutex_;
   std::condition_variable housekeeping_;
+  std::condition_variable tidied_;
   bool stopping_ = false;
   std::thread housekeeper_;
 };

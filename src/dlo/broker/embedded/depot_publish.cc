@@ -165,7 +165,8 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
   if (const auto room = journal_->wait_for_room(false); !room) return room.error();
   Placed placed;
   {
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
+    wait_for_housekeeping(lock);
     if (const auto still = usable(number, "embedded.publish"); !still) return still.error();
     advance(now);
     find_duplicates(*queue, incoming, now);

@@ -15,8 +15,21 @@ constexpr std::uint64_t slack_segments = 4;  // not worth moving anything for
 
 }  // namespace
 
+std::uint64_t Depot::checkpoint_interval() const noexcept {
+  return std::max(options_.checkpoint_every, checkpoint_share * checkpoint_size_);
+}
+
 bool Depot::checkpoint_due() const noexcept {
-  return appended_ >= std::max(options_.checkpoint_every, checkpoint_share * checkpoint_size_);
+  return appended_ >= checkpoint_interval();
+}
+
+/// Publishers that write faster than stragglers can be moved wait for housekeeping, a little each
+/// time: the disk must not fill with segments of which a few old messages are left.
+void Depot::wait_for_housekeeping(Lock& lock) {
+  constexpr std::uint64_t rounds_behind = 4;
+  const auto keeps_up = [this] { return untidied_ < rounds_behind * checkpoint_interval(); };
+  if (!housekeeper_.joinable() || keeps_up()) return;
+  tidied_.wait_for(lock, Millis{100}, [&] { return stopping_ || keeps_up(); });
 }
 
 void Depot::housekeep() {
@@ -24,11 +37,14 @@ void Depot::housekeep() {
   while (!stopping_) {
     housekeeping_.wait(lock, [this] { return stopping_ || checkpoint_due(); });
     if (stopping_) return;
+    const auto covered = untidied_;
     lock.unlock();
     // A failure is the journal's, and told to everybody who writes; here it only ends the work.
     const auto done = tidy();
     lock.lock();
     if (!done) appended_ = 0;
+    untidied_ -= std::min(untidied_, covered);
+    tidied_.notify_all();
   }
 }
 
@@ -137,78 +153,133 @@ Result<bool> Depot::move_stragglers() {
   return moved;
 }
 
-Result<void> Depot::relocate(const std::vector<Claim>& claims, const std::vector<bool>& victims) {
+/// A message that is to be written again: its body, its state, or both.
+struct Depot::Straggler {
+  Claim claim;
+  std::optional<StateRecord> state;
+  Address body_at;
+  std::string body;  // empty: only its state moves
+  [[nodiscard]] bool moves_body() const noexcept { return !body.empty(); }
+};
+
+/// Reads what has to move. What cannot be read is gone meanwhile, or damaged: that stays where fsck
+/// finds it.
+std::vector<Depot::Straggler> Depot::read_stragglers(const std::vector<Claim>& claims,
+                                                     const std::vector<bool>& victims) {
   const auto leaves = [&](std::uint32_t segment) {
     return segment < victims.size() && victims[segment];
   };
-  if (const auto room = journal_->wait_for_room(true); !room) return room;
+  std::vector<Straggler> found;
   std::vector<Address> addresses;
-  std::uint64_t newest = 0;
-  for (const Claim& each : claims) {
-    addresses.push_back(each.at);
-    newest = std::max(newest, each.at.sequence);
+  for (const Claim& each : claims) addresses.push_back(each.at);
+  journal_->read(addresses, [&](std::size_t i, const Result<std::string_view>& record) {
+    if (!record) return;
+    Straggler straggler;
+    straggler.claim = claims[i];
+    straggler.body_at = claims[i].at;
+    if (claims[i].has_state) {
+      straggler.state = decode_state(*record);
+      if (!straggler.state) return;
+      straggler.state->left_segment.reset();  // that was another move
+      straggler.body_at = straggler.state->body;
+    } else {
+      straggler.body = *record;
+    }
+    const bool body_leaves = leaves(straggler.body_at.location.segment);
+    if (body_leaves || leaves(claims[i].at.location.segment)) found.push_back(std::move(straggler));
+  });
+  std::vector<Address> bodies;
+  std::vector<Straggler*> owners;
+  for (Straggler& each : found) {
+    if (!each.state || !leaves(each.body_at.location.segment)) continue;
+    bodies.push_back(each.body_at);
+    owners.push_back(&each);
   }
+  journal_->read(bodies, [&](std::size_t i, const Result<std::string_view>& record) {
+    if (record) {
+      owners[i]->body = *record;
+    } else {
+      owners[i]->claim.slot = no_slot;
+    }
+  });
+  std::erase_if(found, [](const Straggler& each) { return each.claim.slot == no_slot; });
+  return found;
+}
+
+/// The record that says a body lies here now.
+std::optional<std::string> Depot::relocated(const Straggler& straggler) {
+  const auto stored = decode_published(straggler.body);
+  if (!stored) return std::nullopt;
+  PublishTail tail = stored->tail;
+  tail.position = tail.position.value_or(straggler.body_at.sequence);
+  tail.dedupe.reset();
+  tail.due = tail.now;
+  tail.slot = straggler.state ? no_slot : straggler.claim.slot;
+  std::string bytes(straggler.body.substr(0, stored->meta.size() + stored->payload.size()));
+  char tail_bytes[longest_tail];
+  bytes.append(tail_bytes, embedded::encode(tail, tail_bytes));
+  return bytes;
+}
+
+Result<void> Depot::relocate(const std::vector<Claim>& claims, const std::vector<bool>& victims) {
+  if (const auto room = journal_->wait_for_room(true); !room) return room;
+  std::uint64_t newest = 0;
+  for (const Claim& each : claims) newest = std::max(newest, each.at.sequence);
   if (const auto written = journal_->written(newest); !written) return written;
-  const auto records = read_each(addresses);
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (!records[i]) continue;  // gone meanwhile, or damaged: then it stays where fsck finds it
-    auto state = claims[i].has_state ? decode_state(*records[i]) : std::nullopt;
-    std::string body = *records[i];
-    Address body_at = claims[i].at;
-    const bool moves_body = !state || leaves(state->body.location.segment);
-    if (state && moves_body) {
-      body_at = state->body;
-      auto found = std::move(read_each({&body_at, 1}).front());
-      if (!found) continue;
-      body = std::move(*found);
-    }
-    if (state && !moves_body && !leaves(claims[i].at.location.segment)) continue;
-    if (const auto done = relocate_one(claims[i], body, body_at, state, moves_body); !done) {
-      return done;
-    }
+  auto stragglers = read_stragglers(claims, victims);
+  constexpr std::size_t at_once = 128;  // so that nobody waits long for the lock
+  for (std::size_t from = 0; from < stragglers.size(); from += at_once) {
+    const auto count = std::min(at_once, stragglers.size() - from);
+    const auto moved = move(std::span(stragglers).subspan(from, count));
+    if (!moved) return moved;
   }
   return {};
 }
 
-Result<void> Depot::relocate_one(const Claim& claim, const std::string& body,
-                                 const Address& body_at, std::optional<StateRecord>& state,
-                                 bool moves_body) {
-  auto stored = decode_published(body);
-  if (moves_body && !stored) return {};
+// Bodies first, as one list; then the states that name them.
+Result<void> Depot::move(std::span<Straggler> stragglers) {
   const Lock lock(mutex_);
-  const Slot& slot = holdings_.slots()[claim.slot];
-  const bool waits =
-      slot.place != Place::free && slot.place != Place::leased && slot.place != Place::arriving;
-  if (!waits || holdings_.address_of(claim.slot).sequence != claim.at.sequence) return {};
-  if (moves_body) {
-    PublishTail tail = stored->tail;
-    tail.position = tail.position.value_or(body_at.sequence);
-    tail.dedupe.reset();
-    tail.due = tail.now;
-    tail.slot = state ? no_slot : claim.slot;
-    std::string bytes(body.substr(0, stored->meta.size() + stored->payload.size()));
-    char tail_bytes[longest_tail];
-    bytes.append(tail_bytes, embedded::encode(tail, tail_bytes));
-    RecordList records;
-    records.add(RecordType::relocated, std::move(bytes));
-    const auto placed = append(records);
-    if (!placed) return placed.error();
-    if (!state) {
-      holdings_.relocate(claim.slot, placed->at(0));
-      return {};
+  RecordList bodies;
+  std::vector<Straggler*> moving;
+  std::vector<Straggler*> stateful;
+  for (Straggler& each : stragglers) {
+    const Slot& slot = holdings_.slots()[each.claim.slot];
+    const bool waits =
+        slot.place != Place::free && slot.place != Place::leased && slot.place != Place::arriving;
+    const auto now_at = holdings_.address_of(each.claim.slot).sequence;
+    if (!waits || now_at != each.claim.at.sequence) continue;  // it moved on by itself
+    if (each.moves_body()) {
+      auto record = relocated(each);
+      if (!record) continue;
+      bodies.add(RecordType::relocated, std::move(*record));
+      moving.push_back(&each);
     }
-    state->left_segment = state->body.location.segment;
-    state->body = placed->at(0);
-  } else {
-    state->left_segment.reset();
+    if (each.state) stateful.push_back(&each);
   }
-  std::string bytes;
-  embedded::encode(*state, bytes);
-  RecordList records;
-  records.add(RecordType::state, std::move(bytes));
-  const auto placed = append(records);
+  if (!bodies.empty()) {
+    const auto placed = append(bodies);
+    if (!placed) return placed.error();
+    for (std::size_t i = 0; i < moving.size(); ++i) {
+      if (moving[i]->state) {
+        moving[i]->state->left_segment = moving[i]->state->body.location.segment;
+        moving[i]->state->body = placed->at(i);
+      } else {
+        holdings_.relocate(moving[i]->claim.slot, placed->at(i));
+      }
+    }
+  }
+  if (stateful.empty()) return {};
+  RecordList states;
+  for (const Straggler* each : stateful) {
+    std::string bytes;
+    embedded::encode(*each->state, bytes);
+    states.add(RecordType::state, std::move(bytes));
+  }
+  const auto placed = append(states);
   if (!placed) return placed.error();
-  holdings_.set_state(*state, placed->at(0), holdings_.latest());
+  for (std::size_t i = 0; i < stateful.size(); ++i) {
+    holdings_.set_state(*stateful[i]->state, placed->at(i), holdings_.latest());
+  }
   return {};
 }
 
