@@ -1,5 +1,5 @@
+#include <cstdlib>
 #include <gtest/gtest.h>
-#include <regex>
 #include <signal.h>
 
 #include "scenario/program.h"
@@ -9,9 +9,9 @@ namespace dlo::testing {
 namespace {
 
 int port_in(const std::string& text) {
-  std::smatch found;
-  if (!std::regex_search(text, found, std::regex(R"(http://127\.0\.0\.1:(\d+))"))) return 0;
-  return std::stoi(found[1]);
+  const std::string address = "http://127.0.0.1:";
+  const std::size_t found = text.find(address);
+  return found == std::string::npos ? 0 : std::atoi(text.c_str() + found + address.size());
 }
 
 // An operator starts the office, checks its health, tries to start it twice, and stops it.
