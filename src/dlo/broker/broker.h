@@ -99,6 +99,8 @@ struct SourceStats {
   std::uint64_t purged = 0;
   std::uint64_t bytes = 0;          // of everything that is here
   std::optional<TimePoint> oldest;  // enqueued_at of what is here longest
+  double in_per_second = 0;         // published, over the last ten seconds; since it was opened
+  double out_per_second = 0;        // completed and dead-lettered, likewise
   bool paused = false;
 };
 

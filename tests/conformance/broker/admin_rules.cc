@@ -37,6 +37,24 @@ TEST_P(BrokerSuite, StatsEqualARecount) {
   EXPECT_EQ(now.delayed + now.leased, 0U);
 }
 
+TEST_P(BrokerSuite, RatesAreOfTheLastTenSeconds) {
+  NEEDS(rates);
+  for (int second = 0; second < 5; ++second) {
+    for (int i = 0; i < 4; ++i) {
+      publish("m-" + std::to_string(second * 4 + i), noon + Millis{second * 1000});
+    }
+  }
+  for (const auto& each : take(10, noon + 5s)) settle(each, Completed{}, noon + 5s);
+  auto now = stats(noon + 6s);
+  EXPECT_DOUBLE_EQ(now.in_per_second, 2.0);  // 20 in ten seconds
+  EXPECT_DOUBLE_EQ(now.out_per_second, 1.0);
+  now = stats(noon + 12s);
+  EXPECT_DOUBLE_EQ(now.in_per_second, 1.2);  // those of the seconds 2, 3 and 4
+  now = stats(noon + 1h);
+  EXPECT_DOUBLE_EQ(now.in_per_second, 0.0);
+  EXPECT_DOUBLE_EQ(now.out_per_second, 0.0);
+}
+
 TEST_P(BrokerSuite, APausedSourceHandsOutNothingAndLosesNothing) {
   NEEDS(admin);
   publish("m-1");

@@ -47,6 +47,7 @@ struct Abilities {
   bool limits = true;
   bool expiry = true;
   bool admin = true;
+  bool rates = true;
   bool exact_order = true;  // ages decide to the millisecond, not roughly
 };
 

@@ -311,6 +311,9 @@ const std::vector<Sabotage>& sabotages() {
               }
             }}},
       {"BatchesAreTornApart", {"ABatchWithABadOneIsRefusedWhole"}, {.publish_one_by_one = true}},
+      {"RatesStandStill",
+       {"RatesAreOfTheLastTenSeconds"},
+       {.stats = [](SourceStats& s) { s.in_per_second = s.out_per_second = 1; }}},
       {"StatsMiscount", {"StatsEqualARecount"}, {.stats = [](SourceStats& s) { ++s.ready; }}},
       {"PauseDoesNothing", {"APausedSourceHandsOutNothingAndLosesNothing"}, {.ignore_pause = true}},
       {"PurgeDoesNothing", {"APurgeRemovesWhatNobodyHasLeased"}, {.ignore_purge = true}},

@@ -82,6 +82,7 @@ void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t wei
 void Holdings::arrive(SlotNumber number, std::string_view key, TimePoint now) {
   QueueState& queue = queue_of(number);
   ++queue.totals.published;
+  if (working_) queue.in_rate.add(1, now);
   link(number);
   if (slots_[number].keyed) return join_key(queue, number, key, now);
   wait_or_ready(number, now);
@@ -168,6 +169,7 @@ void Holdings::set_state(const StateRecord& record, const Address& at, TimePoint
 void Holdings::bury(SlotNumber number, TimePoint now) {
   QueueState& queue = queue_of(number);
   ++queue.totals.dead_lettered;
+  if (working_) queue.out_rate.add(1, now);
   unlink(number);
   move_to(number, Place::dead);
   link(number);
@@ -199,6 +201,8 @@ void Holdings::return_unchanged(const Return& record, TimePoint now) {
 void Holdings::remove(const Removal& removal, TimePoint now) {
   QueueState& queue = queue_of(removal.slot);
   end_lease(removal.slot);
+  const bool handled = removal.why != Why::expired && removal.why != Why::purged;
+  if (working_ && handled) queue.out_rate.add(1, now);
   switch (removal.why) {
     case Why::completed:
       ++queue.totals.completed;

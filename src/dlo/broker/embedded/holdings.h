@@ -16,6 +16,7 @@
 #include "dlo/broker/embedded/segment_uses.h"
 #include "dlo/broker/embedded/slots.h"
 #include "dlo/broker/lineup.h"
+#include "dlo/broker/rate_meter.h"
 
 namespace dlo::embedded {
 
@@ -45,6 +46,8 @@ struct QueueState {
   Chain dead;  // the queue's own dead set
   std::unordered_map<std::string, KeyLine> keys;
   DedupeBook dedupe;
+  RateMeter in_rate;
+  RateMeter out_rate;
 
   [[nodiscard]] const SourceOptions& options() const noexcept { return record.options; }
   [[nodiscard]] std::uint64_t& in(Place place) noexcept {

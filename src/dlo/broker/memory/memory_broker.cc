@@ -57,6 +57,8 @@ Result<std::vector<Delivery>> MemoryBroker::receive(const ReceiveRequest& reques
   std::unique_lock lock(mutex_);
   if (closed_) return closed("memory.receive");
   queue_.claim(request, now, out, gone);
+  // Whoever waits must know of the deadlines this one leaves behind.
+  if (!out.empty() && waiting_ > 0) arrived_.notify_one();
   if (!out.empty() || request.limit == 0 || request.wait <= Millis{0}) return out;
 
   const auto began = Steady::now();
@@ -77,6 +79,7 @@ Result<std::vector<Delivery>> MemoryBroker::receive(const ReceiveRequest& reques
   }
   --waiting_;
   if (closed_) return closed("memory.receive");
+  if (waiting_ > 0) arrived_.notify_one();
   return out;
 }
 
@@ -240,7 +243,7 @@ Result<SourceStats> MemoryBroker::stats(TimePoint now) {
   const std::lock_guard lock(mutex_);
   if (closed_) return closed("memory.stats");
   queue_.advance(now);
-  return queue_.stats();
+  return queue_.stats(now);
 }
 
 void MemoryBroker::wake(std::uint64_t ready, bool timers_changed) noexcept {

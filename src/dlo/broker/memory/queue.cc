@@ -76,6 +76,7 @@ void Queue::add(Arrival arrival, TimePoint now) {
   (newest_ == no_slot ? oldest_ : slab_[newest_].newer) = number;
   newest_ = number;
   ++stats_.published;
+  in_rate_.add(1, now);
   stats_.bytes += slot.bytes;
   ++in(Place::free);  // as move_to expects of a slot that comes from nowhere
 
@@ -216,11 +217,13 @@ SettleAnswer Queue::settle(const Settlement& settlement, TimePoint now, Gone& go
 
 void Queue::end(SlotNumber number, const Completed& /*ending*/, TimePoint now, Gone& gone) {
   ++stats_.completed;
+  out_rate_.add(1, now);
   remove(number, now, gone);
 }
 
 void Queue::end(SlotNumber number, const DeadLettered& ending, TimePoint now, Gone& gone) {
   ++stats_.dead_lettered;
+  out_rate_.add(1, now);
   Slot& slot = slab_[number];
   if (ending.hold_key && slot.key != nullptr) slot.key->on_hold = true;
   remove(number, now, gone);
@@ -364,8 +367,10 @@ std::uint64_t Queue::messages() const noexcept {
   return count;
 }
 
-SourceStats Queue::stats() {
+SourceStats Queue::stats(TimePoint now) {
   auto stats = stats_;
+  stats.in_per_second = in_rate_.per_second(now);
+  stats.out_per_second = out_rate_.per_second(now);
   stats.ready = in(Place::ready);
   stats.delayed = in(Place::delayed);
   stats.leased = in(Place::leased);

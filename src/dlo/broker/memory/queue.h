@@ -11,6 +11,7 @@
 #include "dlo/broker/broker.h"
 #include "dlo/broker/lineup.h"
 #include "dlo/broker/memory/slab.h"
+#include "dlo/broker/rate_meter.h"
 #include "dlo/broker/source_options.h"
 #include "dlo/broker/timing.h"
 
@@ -59,7 +60,7 @@ class Queue {
   [[nodiscard]] std::vector<MessagePtr> peek(std::size_t limit);
   void free_key(const std::string& key);
 
-  [[nodiscard]] SourceStats stats();
+  [[nodiscard]] SourceStats stats(TimePoint now);
   [[nodiscard]] std::uint64_t messages() const noexcept;
   [[nodiscard]] std::uint64_t bytes() const noexcept { return stats_.bytes; }
   [[nodiscard]] std::optional<TimePoint> next_due() const noexcept { return timing_.next(); }
@@ -99,6 +100,8 @@ class Queue {
   std::unordered_map<std::string, KeyLine> keys_;
   std::array<std::uint64_t, place_count> places_{};
   SourceStats stats_;
+  RateMeter in_rate_;
+  RateMeter out_rate_;
   SlotNumber oldest_ = no_slot;
   SlotNumber newest_ = no_slot;
   std::uint64_t leases_ = 0;  // granted ever; the number is half of the token
