@@ -179,6 +179,72 @@ void restarts(std::size_t count, const char* goal) {
   say((what + ", killed").c_str(), restart_millis(killed.path(), count > 0), "ms", goal);
 }
 
+/// A million delays that end within two seconds: how late is the consumer that waits for them?
+void lateness() {
+  const Folder folder;
+  const std::size_t count = 1'000'000;
+  auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+  auto queue = must(queues->declare(jobs()));
+  const auto begins = wall() + 60s;
+  std::vector<Publication> batch;
+  for (std::size_t i = 0; i < count;) {
+    batch.clear();
+    const auto now = wall();
+    for (; batch.size() < 512 && i < count; ++i) {
+      auto message = std::make_shared<Message>();
+      const auto due = begins + Millis{i % 20'000};  // fifty fall due every millisecond
+      message->payload = std::to_string(due.time_since_epoch().count());
+      Publication publication;
+      publication.message = std::move(message);
+      publication.delay = due - now;
+      batch.push_back(std::move(publication));
+    }
+    must(queue->publish(batch, now));
+  }
+  std::vector<double> late;
+  late.reserve(count);
+  while (late.size() < count) {
+    const auto got = must(queue->receive({5000, 600s, 10'000ms}, wall()));
+    const auto here = wall();
+    std::vector<Settlement> settlements;
+    for (const auto& each : got) {
+      const Millis due{std::stoll(*each.message->payload)};
+      late.push_back(static_cast<double>((here.time_since_epoch() - due).count()));
+      settlements.push_back({each.lease, Completed{}});
+    }
+    must(queue->settle(settlements, wall()));
+  }
+  std::sort(late.begin(), late.end());
+  say("1 M delayed: lateness p99", late[count / 100 * 99], "ms", "<= 10");
+}
+
+void moves() {
+  const Folder folder;
+  const std::size_t count = 1'000'000;
+  auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+  auto from = must(queues->declare(jobs()));
+  SourceOptions options;
+  options.source = "other";
+  auto to = must(queues->declare(options));
+  fill(*from, count);
+  const auto began = Steady::now();
+  if (must(from->move_to(*to)) != count) std::exit(1);
+  say("moving a whole queue into another", static_cast<double>(count) / seconds_since(began), "/s",
+      ">= 1000000");
+}
+
+/// Processor time of a process that has a million messages and nothing to do.
+void idling() {
+  const Folder folder;
+  auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+  auto queue = must(queues->declare(jobs()));
+  fill(*queue, 100'000, 3600s);
+  const auto before = std::clock();
+  must(queue->receive({1, 60s, 10'000ms}, wall()));
+  const double used = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  say("idle with 100 000 delayed, one receiver waiting", used / 10 * 100, "% CPU", "<= 0.1");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -194,5 +260,9 @@ int main(int argc, char** argv) {
   sizes();
   restarts(0, "<= 50");
   restarts(1'000'000, "<= 300");
+  if (std::getenv("BENCH_LARGE") != nullptr) restarts(10'000'000, "<= 2000");
+  moves();
+  idling();
+  lateness();
   return 0;
 }
