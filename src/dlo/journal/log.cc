@@ -11,6 +11,7 @@ namespace {
 
 namespace format = journal_format;
 constexpr std::uint8_t seal_type = 255;
+constexpr std::uint64_t largest_list = 1U << 30U;  // places in a segment have 32 bits
 constexpr std::size_t largest_buffer = 4U << 20U;  // larger ones are not kept
 
 std::uint64_t size_of(const NewRecord& record) noexcept {
@@ -178,6 +179,15 @@ Result<std::uint64_t> Log::append(std::span<const NewRecord> records, std::span<
   // The whole list goes into one group, so after a crash it is there wholly or not at all.
   std::uint64_t total = 0;
   for (const NewRecord& record : records) total += size_of(record);
+  if (total > largest_list) {
+    return Error{Code::invalid_argument, "journal.append",
+                 "A list of " + std::to_string(total) +
+                     " bytes is too large to be written at once; "
+                     "at most " +
+                     std::to_string(largest_list) +
+                     " are possible. Nothing was written; "
+                     "send it in smaller lists."};
+  }
   const auto room = make_room(total);
   if (!room) return room.error();
   const std::uint64_t first = next_sequence_;

@@ -223,5 +223,23 @@ TEST(AFullDisk, RefusesPublicationsAndLetsConsumersMakeRoom) {
   EXPECT_EQ(shop.take_ids(5).size(), 1U);
 }
 
+TEST(AHugeMessage, ComesBackWholeAndATooLargeListIsRefused) {
+  Shop shop;
+  shop.open();
+  const std::string large(64U << 20U, 'L');
+  Publication publication;
+  publication.message = std::make_shared<const Message>(Message{.id = "large", .payload = large});
+  must(shop.queue->publish({&publication, 1}, noon));
+  shop.publish("small");
+  const std::vector<Publication> seventeen(17, publication);
+  const auto refused = shop.queue->publish(seventeen, noon);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::invalid_argument);
+  shop.open(noon + 1s);
+  const auto got = shop.take(5, noon + 1s);
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_TRUE(got[0].message->payload == large);
+}
+
 }  // namespace
 }  // namespace dlo::testing

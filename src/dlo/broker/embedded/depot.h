@@ -155,8 +155,8 @@ class Depot {
   std::vector<Result<std::string>> read_each(std::span<const Address> addresses);
   void load_body(const Result<std::string_view>& record, const Address& at, Loaded& into);
   void fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded);
-  void deliver(QueueState& queue, const std::vector<Claim>& claims, std::vector<Loaded>& loaded,
-               TimePoint now, std::vector<Delivery>& out);
+  void deliver(const std::string& source, const std::vector<Claim>& claims,
+               std::vector<Loaded>& loaded, TimePoint now, std::vector<Delivery>& out);
   Result<void> drop_expired(const std::vector<Claim>& expired, TimePoint now);
 
   // settling

@@ -173,9 +173,8 @@ void Depot::fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& l
   }
 }
 
-void Depot::deliver(QueueState& queue, const std::vector<Claim>& claims,
+void Depot::deliver(const std::string& source, const std::vector<Claim>& claims,
                     std::vector<Loaded>& loaded, TimePoint now, std::vector<Delivery>& out) {
-  const std::string& source = queue.options().source;
   out.reserve(out.size() + claims.size());
   for (std::size_t i = 0; i < claims.size(); ++i) {
     Loaded& from = loaded[i];
@@ -228,12 +227,14 @@ Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const Receive
   }
   QueueState* queue = nullptr;
   bool drops = false;
+  std::string source;  // settings may change while bodies are read
   {
     const Lock lock(mutex_);
     auto found = usable(number, "embedded.receive");
     if (!found) return found.error();
     queue = *found;
     drops = queue->options().drop_expired;
+    source = queue->options().source;
   }
   std::vector<Delivery> out;
   auto wanted = request;
@@ -254,7 +255,7 @@ Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const Receive
       expired.push_back((*claims)[i]);
     }
     if (const auto dropped = drop_expired(expired, now); !dropped) return dropped.error();
-    deliver(*queue, *claims, loaded, now, out);
+    deliver(source, *claims, loaded, now, out);
     if (expired.empty()) break;
     wanted.limit = request.limit - out.size();
     if (!out.empty()) wanted.wait = Millis{0};

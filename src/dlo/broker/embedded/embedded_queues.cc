@@ -6,6 +6,11 @@
 #include "dlo/broker/embedded/depot.h"
 
 namespace dlo {
+namespace {
+
+constexpr std::uint64_t largest_segment = 128U << 20U;  // a record's number in it has 24 bits
+
+}  // namespace
 
 EmbeddedQueue::EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number) noexcept
     : depot_(std::move(depot)), number_(number) {}
@@ -116,6 +121,11 @@ Result<std::unique_ptr<EmbeddedQueues>> EmbeddedQueues::open(const std::string& 
 
 Result<std::unique_ptr<EmbeddedQueues>> EmbeddedQueues::open(FileSystem& files, TimePoint now,
                                                              const EmbeddedOptions& options) {
+  if (options.journal.segment_size > largest_segment) {
+    return Error{Code::invalid_argument, "embedded.open",
+                 "segment_size is " + std::to_string(options.journal.segment_size) + "; at most " +
+                     std::to_string(largest_segment) + " bytes are possible"};
+  }
   std::unique_ptr<EmbeddedQueues> queues(new EmbeddedQueues);
   queues->depot_ = std::make_shared<embedded::Depot>(files, options);
   const auto opened = queues->depot_->open(now, queues->report_);
