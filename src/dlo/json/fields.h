@@ -10,7 +10,7 @@
 
 #include "dlo/core/error.h"
 #include "dlo/core/time.h"
-#include "dlo/json/value.h"
+#include "dlo/json/text/value.h"
 
 namespace dlo {
 

@@ -2,7 +2,7 @@
 
 #include "dlo/json/json.h"
 #include "dlo/json/parts.h"
-#include "dlo/json/value.h"
+#include "dlo/json/text/value.h"
 #include "dlo/json/writer.h"
 
 namespace dlo {

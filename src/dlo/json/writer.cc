@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "dlo/core/encoding.h"
-#include "dlo/json/scanner.h"
+#include "dlo/json/text/scanner.h"
 
 namespace dlo {
 namespace {

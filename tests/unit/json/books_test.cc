@@ -6,7 +6,7 @@
 #include "support/must.h"
 
 #include "dlo/json/json.h"
-#include "dlo/json/scanner.h"
+#include "dlo/json/text/scanner.h"
 
 namespace dlo {
 namespace {

@@ -7,7 +7,7 @@
 #include "unit/json/samples.h"
 
 #include "dlo/json/json.h"
-#include "dlo/json/scanner.h"
+#include "dlo/json/text/scanner.h"
 
 namespace dlo {
 namespace {

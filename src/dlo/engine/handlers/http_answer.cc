@@ -8,7 +8,7 @@
 
 #include "dlo/core/spelling.h"
 #include "dlo/engine/handlers/failures.h"
-#include "dlo/json/value.h"
+#include "dlo/json/text/value.h"
 
 namespace dlo {
 

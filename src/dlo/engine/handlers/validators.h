@@ -8,7 +8,7 @@
 
 #include "dlo/core/result.h"
 #include "dlo/engine/validator.h"
-#include "dlo/json/scanner.h"
+#include "dlo/json/text/scanner.h"
 
 namespace dlo {
 

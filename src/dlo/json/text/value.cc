@@ -1,4 +1,4 @@
-#include "dlo/json/value.h"
+#include "dlo/json/text/value.h"
 
 #include <algorithm>
 #include <charconv>

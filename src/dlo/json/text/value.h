@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dlo/core/result.h"
-#include "dlo/json/scanner.h"
+#include "dlo/json/text/scanner.h"
 
 namespace dlo {
 

@@ -1,4 +1,4 @@
-#include "dlo/json/scanner.h"
+#include "dlo/json/text/scanner.h"
 
 #include <algorithm>
 
