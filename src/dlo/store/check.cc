@@ -88,6 +88,12 @@ Result<void> check(const Change& change) {
 Result<void> check(const Query& query) {
   if (auto fine = check_words("error_words", query.error_words); !fine) return fine;
   if (auto fine = check_words("payload_words", query.payload_words); !fine) return fine;
+  if (query.ids.size() > most_values) {
+    return Error{Code::invalid_argument, "office.list",
+                 std::to_string(query.ids.size()) + " ids are asked for: give at most " +
+                     std::to_string(most_values)};
+  }
+  if (auto fine = check(query.tests); !fine) return fine;
   const bool searches = !query.error_words.empty() || !query.payload_words.empty();
   if (query.after && query.after->walk == Walk::by_arrival && !searches) {
     return foreign_cursor(*query.after);

@@ -96,10 +96,35 @@ Cursor cursor_of(const DeadLetter& record) noexcept {
   return {record.died_at, record.number};
 }
 
+namespace {
+
+/// `first <= value < end`, where they are given; nothing is in no range.
+template <typename Value>
+bool in_range(const std::optional<Value>& value, const std::optional<Value>& first,
+              const std::optional<Value>& end) noexcept {
+  if (!first && !end) return true;
+  return value && (!first || *value >= *first) && (!end || *value < *end);
+}
+bool between(std::uint32_t value, const std::optional<std::uint32_t>& over,
+             const std::optional<std::uint32_t>& below) noexcept {
+  return (!over || value > *over) && (!below || value < *below);
+}
+
+}  // namespace
+
+bool numbers_fit(const Query& query, const HeadNumbers& numbers) noexcept {
+  return in_range(std::optional(numbers.died_at), query.from, query.until) &&
+         in_range(numbers.next_retry_at, query.next_retry_from, query.next_retry_until) &&
+         between(numbers.attempts, query.attempts_over, query.attempts_below) &&
+         between(numbers.replays, query.replays_over, query.replays_below) &&
+         (!query.changed_up_to || numbers.change <= *query.changed_up_to);
+}
+
 Filter::Filter(Query query)
     : query_(std::move(query)),
       error_words_(words_of(query_.error_words)),
-      payload_words_(words_of(query_.payload_words)) {}
+      payload_words_(words_of(query_.payload_words)),
+      tests_(query_) {}
 
 bool Filter::matches_message(const Message& message) const {
   const bool instance_fits =
@@ -120,14 +145,18 @@ bool Filter::matches(const DeadLetter& record) const {
       !wanted(q.source_unsettled, record.source_unsettled)) {
     return false;
   }
-  if (q.from && record.died_at < *q.from) return false;
-  if (q.until && record.died_at >= *q.until) return false;
-  if (q.attempts_over && record.counters.attempt <= *q.attempts_over) return false;
-  if (q.changed_up_to && record.change > *q.changed_up_to) return false;
+  if (!q.ids.empty() && std::find(q.ids.begin(), q.ids.end(), record.id) == q.ids.end()) {
+    return false;
+  }
+  const HeadNumbers numbers{record.died_at, record.next_retry_at, record.counters.attempt,
+                            record.counters.replay, record.change};
+  if (!numbers_fit(q, numbers)) return false;
   if (!error_words_.empty() && !has_words(searched_error(record.failure), error_words_)) {
     return false;
   }
-  return payload_words_.empty() || has_words(searched_payload(*record.message), payload_words_);
+  const bool has_payload_words =
+      payload_words_.empty() || has_words(searched_payload(*record.message), payload_words_);
+  return has_payload_words && tests_.fit(record);
 }
 
 bool matches(const Query& query, const DeadLetter& record) {

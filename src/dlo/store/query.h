@@ -30,6 +30,45 @@ struct Cursor {
 
 enum class Order : std::uint8_t { newest_first, oldest_first };
 
+/// What a `FieldTest` can look at. The first ten are in every head; to read the others an office
+/// has to look elsewhere, record by record.
+enum class Field : std::uint8_t {
+  id,
+  source,
+  category,
+  group,
+  event_type,
+  key,
+  message_id,
+  error_type,
+  reason,
+  instance,
+  handler,
+  node,
+  build,
+  tag,      // any of the record's tags
+  header,   // `path` names it (ASCII case ignored); the last one of that name counts
+  body,     // `path` is a JsonPath into the payload as it died; what is no scalar has no value
+  error,    // words: all of a value's words are in the error text and the texts of its causes
+  payload,  // words: all of them are in the indexed part of the payload
+};
+
+/// One field has one of these values; negated: has none of them, be it that there is no such field.
+/// Compared byte for byte; ids as 32 lower-case hex digits; JSON strings by what they say, numbers,
+/// `true`, `false` and `null` as they are written. No index leads: a list that has to pass over
+/// many records answers partial.
+struct FieldTest {
+  Field field = Field::source;
+  std::string path;  // of header and body
+  std::vector<std::string> values;
+  bool negated = false;
+  bool operator==(const FieldTest&) const = default;
+};
+/// More than these in one query are refused: each costs something on every record that is looked
+/// at.
+inline constexpr std::size_t most_tests = 64;
+inline constexpr std::size_t most_values = 1000;
+
 /// Which records. Empty fields do not filter; filled ones must all hold. rules.h `matches` is this
 /// comment, executable.
 /// A word is a run of ASCII letters and digits and of non-ASCII bytes; ASCII case is ignored.
@@ -51,13 +90,24 @@ struct Query {
   std::optional<TimePoint> until;  // died_at < until
   std::string error_words;         // all of them, in the error text and the texts of its causes
   std::string payload_words;       // all of them, in the indexed part of the payload
-  std::optional<std::uint32_t> attempts_over;  // Counters::attempt > this
-  std::optional<std::uint64_t> changed_up_to;  // change <= this (a frozen set, R23)
+  std::vector<RecordId> ids;       // any of them; looked up, not searched for
+  std::optional<std::uint32_t> attempts_over;   // Counters::attempt > this
+  std::optional<std::uint32_t> attempts_below;  // Counters::attempt < this
+  std::optional<std::uint32_t> replays_over;    // Counters::replay > this
+  std::optional<std::uint32_t> replays_below;   // Counters::replay < this
+  std::optional<TimePoint> next_retry_from;     // it has a next retry, and that is >= this
+  std::optional<TimePoint> next_retry_until;    // ... and < this
+  std::optional<TimePoint> resolved_from;       // it has a resolution, given at >= this
+  std::optional<TimePoint> resolved_until;      // ... and < this
+  std::vector<FieldTest> tests;                 // all must hold
+  std::optional<std::uint64_t> changed_up_to;   // change <= this (a frozen set, R23)
 
   Order order = Order::newest_first;
   std::size_t limit = 50;
   std::optional<Cursor> after;
   Millis time_box{250};  // a query that takes longer answers what it found, marked partial
+
+  bool operator==(const Query&) const = default;
 };
 
 /// A record without its body: what a list shows.

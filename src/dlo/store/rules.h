@@ -10,6 +10,7 @@
 #include "dlo/core/identity.h"
 #include "dlo/core/result.h"
 #include "dlo/store/change.h"
+#include "dlo/store/field_tests.h"
 #include "dlo/store/query.h"
 
 namespace dlo {
@@ -137,6 +138,15 @@ inline constexpr std::size_t searched_text_limit = 64 * 1024;
 /// What `Query::payload_words` looks at.
 [[nodiscard]] std::string_view searched_payload(const Message& message) noexcept;
 
+/// The counts and times of a record that a query bounds.
+struct HeadNumbers {
+  TimePoint died_at{};
+  std::optional<TimePoint> next_retry_at;
+  std::uint32_t attempts = 0;
+  std::uint32_t replays = 0;
+  std::uint64_t change = 0;
+};
+
 /// The filter part of a query, made ready. Order, limit, cursor and time box are not its concern.
 class Filter {
  public:
@@ -148,7 +158,10 @@ class Filter {
   Query query_;
   std::vector<std::string> error_words_;
   std::vector<std::string> payload_words_;
+  FieldTests tests_;
 };
+/// The part of `Query` that is about counts and times in a head, every office's rows alike.
+[[nodiscard]] bool numbers_fit(const Query& query, const HeadNumbers& numbers) noexcept;
 [[nodiscard]] bool matches(const Query& query, const DeadLetter& record);
 
 }  // namespace dlo

@@ -72,6 +72,31 @@ struct FilterRow {
   std::vector<RecordId> expected;
 };
 
+/// Differences in what is not in the head.
+void spread_the_rest(DeadLetter& letter, std::uint64_t n) {
+  Message message = message_of(letter);
+  message.headers = {{"Tenant", n < 3 ? "acme" : "umbrella"}};
+  if (n == 6) message.headers = {{"Tenant", "acme"}, {"tenant", "last"}};
+  message.payload = R"({"order": {"id": )" + std::to_string(n) + R"(, "city": "K\u00f6ln )" +
+                    std::to_string(n % 2) + R"("}, "paid": )" + (n == 3 ? "true" : "null") + "}";
+  if (n == 2) message.payload.reset();
+  letter.message = share(message);
+  letter.handler = n < 5 ? "billing" : "";
+  letter.node = "node-" + std::to_string(n % 2);
+  letter.build = "1.4." + std::to_string(n % 3);
+  if (n == 3) letter.tags = {"vip", "slow"};
+  if (n == 4) letter.tags = {"slow"};
+  if (n <= 2) letter.next_retry_at = noon + std::chrono::hours{n};
+  if (n >= 5) letter.resolution = Resolution{noon + std::chrono::hours{n}, "ana", "manual", ""};
+}
+
+FieldTest with(Field field, std::vector<std::string> values, std::string path = "") {
+  return {field, std::move(path), std::move(values), false};
+}
+FieldTest without(Field field, std::vector<std::string> values, std::string path = "") {
+  return {field, std::move(path), std::move(values), true};
+}
+
 /// Six letters that differ in every field a query can ask for.
 std::vector<DeadLetter> a_spread() {
   std::vector<DeadLetter> letters;
@@ -91,13 +116,94 @@ std::vector<DeadLetter> a_spread() {
     letter.reason = even ? "Poison" : "poison";
     letter.source_unsettled = n == 4;
     letter.counters.attempt = static_cast<std::uint32_t>(n);
+    letter.counters.replay = static_cast<std::uint32_t>(n / 4);
+    spread_the_rest(letter, n);
     letter.died_at = noon + std::chrono::minutes{n};
     letters.push_back(letter);
   }
   return letters;
 }
 
-std::vector<FilterRow> filters() {
+/// Filters that read more than the head, or exclude.
+std::vector<FilterRow> test_filters() {
+  const auto testing = [](FieldTest test) { return [test](Query& q) { q.tests = {test}; }; };
+  return {
+      {"two sources", testing(with(Field::source, {"odd", "none"})), numbered({1, 3, 5})},
+      {"not a source", testing(without(Field::source, {"odd"})), numbered({2, 4, 6})},
+      {"none of two categories", testing(without(Field::category, {"network", "x"})),
+       numbered({4, 5, 6})},
+      {"not a group", testing(without(Field::group, {to_string(group_of(0))})),
+       numbered({1, 3, 5})},
+      {"not an id", testing(without(Field::id, {to_string(id_of(1)), to_string(id_of(2))})),
+       numbered({3, 4, 5, 6})},
+      {"two types", testing(with(Field::event_type, {"Type0", "Type1"})), numbered({1, 3, 4, 6})},
+      {"not a key", testing(without(Field::key, {"key-1"})), numbered({1, 2, 6})},
+      {"two message ids", testing(with(Field::message_id, {"m-1", "m-6"})), numbered({1, 6})},
+      {"not an error type", testing(without(Field::error_type, {"Error0"})), numbered({1, 3, 5})},
+      {"not a reason", testing(without(Field::reason, {"Poison"})), numbered({1, 3, 5})},
+      {"two instances", testing(with(Field::instance, {"instance-5", ""})), numbered({5})},
+      {"not an instance", testing(without(Field::instance, {"instance-5"})),
+       numbered({1, 2, 3, 4, 6})},
+      {"handler", testing(with(Field::handler, {"billing"})), numbered({1, 2, 3, 4})},
+      {"no handler", testing(with(Field::handler, {""})), numbered({5, 6})},
+      {"node", testing(with(Field::node, {"node-1"})), numbered({1, 3, 5})},
+      {"two builds", testing(with(Field::build, {"1.4.0", "1.4.1"})), numbered({1, 3, 4, 6})},
+      {"tag", testing(with(Field::tag, {"slow"})), numbered({3, 4})},
+      {"not tagged", testing(without(Field::tag, {"vip", "fast"})), numbered({1, 2, 4, 5, 6})},
+      {"header", testing(with(Field::header, {"acme"}, "TENANT")), numbered({1, 2})},
+      {"not that header", testing(without(Field::header, {"umbrella"}, "tenant")),
+       numbered({1, 2, 6})},
+      {"no such header", testing(with(Field::header, {""}, "region")), {}},
+      {"payload path", testing(with(Field::body, {"3", "5", "1.0"}, "order.id")), numbered({3, 5})},
+      {"payload text", testing(with(Field::body, {"K\xC3\xB6ln 1"}, "/order/city")),
+       numbered({1, 3, 5})},
+      {"payload word", testing(with(Field::body, {"true"}, "paid")), numbered({3})},
+      {"payload null", testing(with(Field::body, {"null"}, "paid")), numbered({1, 4, 5, 6})},
+      {"payload object", testing(with(Field::body, {""}, "order")), {}},
+      {"not that path", testing(without(Field::body, {"1", "3"}, "order.id")),
+       numbered({2, 4, 5, 6})},
+      {"not these error words", testing(without(Field::error, {"refused connection"})), {}},
+      {"not all error words", testing(without(Field::error, {"refused twice"})),
+       numbered({1, 2, 3, 4, 5, 6})},
+      {"not these payload words", testing(without(Field::payload, {"3", "order 4"})),
+       numbered({1, 2, 5, 6})},
+      {"two tests",
+       [](Query& q) {
+         q.tests = {with(Field::node, {"node-1"}), without(Field::body, {"3"}, "order.id"),
+                    with(Field::handler, {"billing"})};
+       },
+       numbered({1})},
+  };
+}
+
+std::vector<FilterRow> range_filters() {
+  const auto hours = [](int n) { return noon + std::chrono::hours{n}; };
+  return {
+      {"attempts below", [](Query& q) { q.attempts_below = 3; }, numbered({1, 2})},
+      {"replays over", [](Query& q) { q.replays_over = 0; }, numbered({4, 5, 6})},
+      {"replays below", [](Query& q) { q.replays_below = 1; }, numbered({1, 2, 3})},
+      {"next retry from", [=](Query& q) { q.next_retry_from = hours(2); }, numbered({2})},
+      {"next retry until", [=](Query& q) { q.next_retry_until = hours(2); }, numbered({1})},
+      {"resolved from", [=](Query& q) { q.resolved_from = hours(6); }, numbered({6})},
+      {"resolved until", [=](Query& q) { q.resolved_until = hours(6); }, numbered({5})},
+      {"ids", [](Query& q) { q.ids = {id_of(6), id_of(2), id_of(99), id_of(2), id_of(3)}; },
+       numbered({2, 3, 6})},
+      {"ids that do not fit",
+       [](Query& q) {
+         q.ids = {id_of(2), id_of(3)};
+         q.source = "odd";
+       },
+       numbered({3})},
+      {"ids and words",
+       [](Query& q) {
+         q.ids = {id_of(2), id_of(3)};
+         q.error_words = "refused";
+       },
+       numbered({2, 3})},
+  };
+}
+
+std::vector<FilterRow> head_filters() {
   return {
       {"nothing", [](Query&) {}, numbered({1, 2, 3, 4, 5, 6})},
       {"status", [](Query& q) { q.statuses = {Status::exhausted}; }, numbered({3, 4})},
@@ -155,6 +261,14 @@ std::vector<FilterRow> filters() {
   };
 }
 
+std::vector<FilterRow> filters() {
+  std::vector<FilterRow> all = head_filters();
+  for (const auto& more : {range_filters(), test_filters()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
 TEST_P(OfficeSuite, EveryFilterLetsThroughWhatItShouldInBothOrders) {
   std::vector<Change> changes;
   for (const DeadLetter& letter : a_spread()) changes.push_back(append_of(letter));
@@ -173,6 +287,31 @@ TEST_P(OfficeSuite, EveryFilterLetsThroughWhatItShouldInBothOrders) {
       EXPECT_EQ(ids(query), reversed) << row.name << ", newest first, pages of " << limit;
     }
   }
+}
+
+TEST_P(OfficeSuite, ATestThatCannotBeCarriedOutIsRefused) {
+  append(a_letter(1));
+  const std::vector<FieldTest> bad = {
+      {},                                // without a value
+      with(Field::header, {"x"}),        // without its name
+      with(Field::body, {"x"}, "a..b"),  // not a path
+      without(Field::error, {"x", "?"}),
+      without(Field::payload, {"--"}),
+      with(Field::source, std::vector<std::string>(most_values + 1, "x"))};
+  for (const FieldTest& test : bad) {
+    Query query;
+    query.tests = {test};
+    const auto refused = office().list(query);
+    ASSERT_FALSE(refused) << "field " << static_cast<int>(test.field);
+    EXPECT_EQ(refused.error().code, Code::invalid_argument);
+  }
+  Query many;
+  many.tests.assign(most_tests + 1, with(Field::source, {"orders"}));
+  EXPECT_FALSE(office().list(many));
+  many.tests.pop_back();
+  EXPECT_EQ(ids(many).size(), 1U);
+  many.ids.assign(most_values + 1, id_of(1));
+  EXPECT_FALSE(office().list(many));
 }
 
 TEST_P(OfficeSuite, RecordsThatDiedInOneInstantComeInOrderOfArrival) {

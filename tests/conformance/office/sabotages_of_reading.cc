@@ -79,13 +79,56 @@ std::vector<Sabotage> blind_filters() {
       {"payload words", [](Query& q) { q.payload_words.clear(); }},
       {"attempts", [](Query& q) { q.attempts_over.reset(); }},
       {"change", [](Query& q) { q.changed_up_to.reset(); }},
+      {"ids", [](Query& q) { q.ids.clear(); }},
+      {"fewer attempts", [](Query& q) { q.attempts_below.reset(); }},
+      {"more replays", [](Query& q) { q.replays_over.reset(); }},
+      {"fewer replays", [](Query& q) { q.replays_below.reset(); }},
+      {"a later retry", [](Query& q) { q.next_retry_from.reset(); }},
+      {"an earlier retry", [](Query& q) { q.next_retry_until.reset(); }},
+      {"a later resolution", [](Query& q) { q.resolved_from.reset(); }},
+      {"an earlier resolution", [](Query& q) { q.resolved_until.reset(); }},
   };
   std::vector<Sabotage> rows;
   for (const auto& [name, forget] : filters) {
     rows.push_back({"the filter on " + name + " is not looked at",
                     "EveryFilterLetsThroughWhatItShouldInBothOrders", on_query(forget)});
   }
+  const std::vector<std::pair<std::string, Field>> fields = {
+      {"id", Field::id},
+      {"source", Field::source},
+      {"category", Field::category},
+      {"group", Field::group},
+      {"event type", Field::event_type},
+      {"key", Field::key},
+      {"message id", Field::message_id},
+      {"error type", Field::error_type},
+      {"reason", Field::reason},
+      {"instance", Field::instance},
+      {"handler", Field::handler},
+      {"node", Field::node},
+      {"build", Field::build},
+      {"tag", Field::tag},
+      {"header", Field::header},
+      {"body", Field::body},
+      {"error", Field::error},
+      {"payload", Field::payload},
+  };
+  for (const auto& [name, field] : fields) {
+    const auto forget = [which = field](Query& query) {
+      std::erase_if(query.tests, [which](const FieldTest& test) { return test.field == which; });
+    };
+    rows.push_back({"the test of " + name + " is not carried out",
+                    "EveryFilterLetsThroughWhatItShouldInBothOrders", on_query(forget)});
+  }
   return rows;
+}
+
+void deny_nothing(Query& query) {
+  std::erase_if(query.tests, [](const FieldTest& test) { return test.negated; });
+}
+void look_at_the_first_value(Query& query) {
+  for (FieldTest& test : query.tests)
+    test.values.resize(std::min<std::size_t>(1, test.values.size()));
 }
 
 void exclude_the_edge(Query& query) {
@@ -138,6 +181,14 @@ std::vector<Sabotage> listing() {
        once_after_leaving([](Query& query) { query.after.reset(); }, nullptr)},
       {"messages that wait are listed", "MessagesThatWaitAreNotListedAsDeadLetters",
        on_query(list_live_ones)},
+      {"what a test denies is let through", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+       on_query(deny_nothing)},
+      {"only the first value of a test counts", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+       on_query(look_at_the_first_value)},
+      {"a test that means nothing is passed over", "ATestThatCannotBeCarriedOutIsRefused",
+       on_query([](Query& q) {
+         std::erase_if(q.tests, [](const FieldTest& t) { return !check({t}); });
+       })},
       {"the first instant is left out", "EveryFilterLetsThroughWhatItShouldInBothOrders",
        on_query(exclude_the_edge)},
       {"the last instant is let in", "EveryFilterLetsThroughWhatItShouldInBothOrders",

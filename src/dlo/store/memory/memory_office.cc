@@ -7,6 +7,7 @@
 #include <random>
 #include <shared_mutex>
 
+#include "dlo/store/field_tests.h"
 #include "dlo/store/memory/applier.h"
 
 namespace dlo {
@@ -18,6 +19,7 @@ using memory::Tables;
 
 /// Rows looked at before the lock is given up and the time box is asked.
 constexpr std::size_t rows_per_look = 512;
+constexpr std::size_t bodies_per_look = 4;  // where payloads are read, which may be large
 
 std::uint64_t draw_epoch() {
   std::random_device device;
@@ -25,9 +27,16 @@ std::uint64_t draw_epoch() {
 }
 
 template <typename Iterator>
-bool take(std::vector<EntryPtr>& rows, Iterator from, Iterator end) {
-  for (; from != end && rows.size() < rows_per_look; ++from) rows.push_back(from->second);
+bool take(std::size_t most, std::vector<EntryPtr>& rows, Iterator from, Iterator end) {
+  for (; from != end && rows.size() < most; ++from) rows.push_back(from->second);
   return from != end;
+}
+
+std::size_t rows_per_look_of(const Query& query) {
+  const bool reads_payloads =
+      std::any_of(query.tests.begin(), query.tests.end(),
+                  [](const FieldTest& test) { return part_of(test.field) == Part::payload; });
+  return reads_payloads ? bodies_per_look : rows_per_look;
 }
 
 PoisonItem poison_item(const DeadLetter& record) {
@@ -57,12 +66,13 @@ struct MemoryOffice::State final : Ledger, PoisonBook {
     const std::shared_lock lock(mutex);
     const auto& places = tables.by_place();
     rows.clear();
+    const std::size_t most = rows_per_look_of(query);
     if (query.order == Order::oldest_first) {
       const auto from = after ? places.upper_bound(*after) : places.begin();
-      return take(rows, from, places.end());
+      return take(most, rows, from, places.end());
     }
     const auto end = after ? places.lower_bound(*after) : places.end();
-    return take(rows, std::make_reverse_iterator(end), places.rend());
+    return take(most, rows, std::make_reverse_iterator(end), places.rend());
   }
 
   void take_back_ended(TimePoint now) {

@@ -14,8 +14,8 @@ constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 /// Ranges up to this long are counted before one is chosen.
 constexpr std::uint64_t counted_rows = 1000;
-/// Rows walked between two looks at the clock, and at least in every call.
-constexpr std::size_t rows_per_look = 64;
+constexpr std::size_t heads_per_look = 64;
+constexpr std::size_t bodies_per_look = 4;  // a payload may be large
 
 constexpr std::string_view status_index = "records_status";
 constexpr std::string_view source_index = "records_source";
@@ -65,6 +65,7 @@ Lister::Lister(Readers::Turn& turn, Readers::Turn* text, const Query& query)
       facets_(facets_of(query)),
       newest_first_(query.order == Order::newest_first),
       by_error_words_(!filter_.error_words().empty()),
+      rows_per_look_(filter_.reads_bodies() ? bodies_per_look : heads_per_look),
       deadline_(Clock::now() + query.time_box),
       expression_(all_words(by_error_words_ ? filter_.error_words() : filter_.payload_words())) {}
 
@@ -72,9 +73,46 @@ Page Lister::list() {
   if (query_.limit == 0) return {};
   const Estimates estimates = read_estimates(turn_, query_, filter_);
   if (estimates.nothing_fits) return {};
+  const bool by_arrival = query_.after && query_.after->walk == Walk::by_arrival;
+  if (!query_.ids.empty() && !by_arrival) return by_ids();
   const Lead lead = choose(estimates);
   if (expression_.empty()) return walk(lead);
   return search(lead);
+}
+
+Page Lister::by_ids() {
+  static const std::string by_id =
+      std::string("SELECT ") + head_columns + " FROM records WHERE id = ?";
+  std::vector<RecordId> wanted = query_.ids;
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  std::vector<Cursor> places;
+  for (const RecordId& id : wanted) {
+    Rows row(turn_(by_id).bind(id));
+    if (!row.next() || !filter_.fits(turn_, *row)) continue;
+    places.push_back({row->time(column::died_at), row->number(column::number)});
+  }
+  return page_of(std::move(places));
+}
+
+bool Lister::is_behind_cursor(const Cursor& place) const {
+  if (!query_.after) return true;
+  return newest_first_ ? place < *query_.after : place > *query_.after;
+}
+
+Page Lister::page_of(std::vector<Cursor> places) {
+  Page page;
+  std::erase_if(places, [this](const Cursor& place) { return !is_behind_cursor(place); });
+  std::sort(places.begin(), places.end());
+  if (newest_first_) std::reverse(places.begin(), places.end());
+  const std::size_t count = std::min(places.size(), query_.limit);
+  for (std::size_t i = 0; i < count; ++i) {
+    Rows row(turn_(std::string("SELECT ") + head_columns + " FROM records WHERE number = ?", 1)
+                 .bind(places[i].number));
+    if (row.next()) add(page, *row);
+  }
+  if (count < places.size()) page.next = places[count - 1];
+  return page;
 }
 
 std::vector<Lead> Lister::leads() const {
@@ -198,7 +236,7 @@ std::optional<Page> Lister::walk(const Lead& lead, std::size_t most) {
   std::size_t looked_at = 0;
   for (Range* row = merge.front(); row != nullptr; row = merge.front()) {
     if (page.rows.size() == query_.limit) return page;
-    page.partial = looked_at % rows_per_look == rows_per_look - 1 && is_over();
+    page.partial = looked_at % rows_per_look_ == rows_per_look_ - 1 && is_over();
     if (page.partial) return page;
     ++looked_at;
     page.next = Cursor{TimePoint{Millis{row->died_at}}, row->number};

@@ -62,6 +62,11 @@ class Lister {
   [[nodiscard]] Page search(const Lead& other);
   [[nodiscard]] std::optional<std::vector<std::int64_t>> few_matches();
   [[nodiscard]] Page in_page_order(const std::vector<std::int64_t>& matches);
+  /// The records whose ids are asked for.
+  [[nodiscard]] Page by_ids();
+  [[nodiscard]] bool is_behind_cursor(const Cursor& place) const;
+  /// The first of these places, in the query's order.
+  [[nodiscard]] Page page_of(std::vector<Cursor> places);
   [[nodiscard]] Page in_index_order();
   /// False: stopped at `place` because the page is full or the time is over.
   [[nodiscard]] bool walk_window(std::int64_t low, std::int64_t high, std::int64_t& place,
@@ -87,6 +92,7 @@ class Lister {
   const FacetMask facets_;
   const bool newest_first_;
   const bool by_error_words_;
+  const std::size_t rows_per_look_;  // rows between two looks at the clock, and at least per call
   const Clock::time_point deadline_;
   std::string expression_;
   std::int64_t indexed_ = 0;  // how far the index that leads has come

@@ -22,7 +22,6 @@ constexpr std::size_t tried_rows = 1000;
 /// Index rows walked by one statement: what lies between two looks at the clock even if nothing
 /// matches. Inside a statement the index cannot be interrupted.
 constexpr std::int64_t window = 200'000;
-constexpr std::size_t rows_per_look = 64;
 
 }  // namespace
 
@@ -106,25 +105,12 @@ std::optional<std::vector<std::int64_t>> Lister::few_matches() {
 Page Lister::in_page_order(const std::vector<std::int64_t>& matches) {
   trust_index();
   std::vector<Cursor> places;
-  Page page;
   for (const std::int64_t match : matches) {
     Rows row(head_at(match));
     if (!row.next() || !is_seated(*row, match) || !filter_.fits(turn_, *row)) continue;
-    const Cursor place{row->time(column::died_at), row->number(column::number)};
-    const bool later =
-        !query_.after || (newest_first_ ? place < *query_.after : place > *query_.after);
-    if (later) places.push_back(place);
+    places.push_back({row->time(column::died_at), row->number(column::number)});
   }
-  std::sort(places.begin(), places.end());
-  if (newest_first_) std::reverse(places.begin(), places.end());
-  const std::size_t count = std::min(places.size(), query_.limit);
-  for (std::size_t i = 0; i < count; ++i) {
-    Rows row(turn_(std::string("SELECT ") + head_columns + " FROM records WHERE number = ?", 1)
-                 .bind(places[i].number));
-    if (row.next()) add(page, *row);
-  }
-  if (count < places.size()) page.next = places[count - 1];
-  return page;
+  return page_of(std::move(places));
 }
 
 Page Lister::in_index_order() {
@@ -151,7 +137,7 @@ bool Lister::walk_window(std::int64_t low, std::int64_t high, std::int64_t& plac
   Rows rows(matches_between(low, high));
   for (std::size_t looked_at = 0; rows.next(); ++looked_at) {
     if (page.rows.size() == query_.limit) return false;
-    if (looked_at % rows_per_look == rows_per_look - 1 && is_over()) return false;
+    if (looked_at % rows_per_look_ == rows_per_look_ - 1 && is_over()) return false;
     place = rows->number(0);
     Rows row(head_at(place));
     if (row.next() && is_seated(*row, place) && filter_.fits(turn_, *row)) add(page, *row);

@@ -1,5 +1,7 @@
 #include "dlo/store/sqlite/row_filter.h"
 
+#include <algorithm>
+
 #include "dlo/store/rules.h"
 #include "dlo/store/sqlite/codec.h"
 #include "dlo/store/sqlite/head.h"
@@ -18,7 +20,8 @@ RowFilter::RowFilter(const Query& query)
       error_words_(words_of(query.error_words)),
       payload_words_(words_of(query.payload_words)),
       ask_error_words_(!error_words_.empty()),
-      ask_payload_words_(!payload_words_.empty()) {
+      ask_payload_words_(!payload_words_.empty()),
+      tests_(query) {
   for (const Status status : query.statuses) statuses_ |= 1U << static_cast<unsigned>(status);
   if (!query.statuses.empty()) return;
   for (const Status status : all_statuses()) {
@@ -28,17 +31,46 @@ RowFilter::RowFilter(const Query& query)
 
 bool RowFilter::fits(Readers::Turn& turn, const Statement& row) const {
   return fits_head(row) && (!ask_error_words_ || has_error_words(turn, row)) &&
-         (!ask_payload_words_ || has_payload_words(turn, row));
+         (!ask_payload_words_ || has_payload_words(turn, row)) && tests_fit(turn, row);
+}
+
+bool RowFilter::reads_bodies() const noexcept {
+  return tests_.look_at(Part::envelope) || tests_.look_at(Part::payload);
+}
+
+bool RowFilter::tests_fit(Readers::Turn& turn, const Statement& row) const {
+  const bool facts = tests_.look_at(Part::facts);
+  if (!facts && !tests_.look_at(Part::head) && !reads_bodies()) return true;
+  Head head = read_head(row);
+  if (!tests_.fit(head.record, Part::head)) return false;
+  const std::int64_t number = head.record.number;
+  if (facts) {
+    Rows details(turn("SELECT facts FROM details WHERE number = ?").bind(number));
+    if (details.next()) decode_facts(details->view(0), head.record);
+    if (!tests_.fit(head.record, Part::facts)) return false;
+  }
+  if (tests_.look_at(Part::envelope)) {
+    Rows body(turn("SELECT envelope FROM bodies WHERE number = ?").bind(number));
+    if (body.next()) decode_envelope(body->view(0), *head.message);
+    if (!tests_.fit(head.record, Part::envelope)) return false;
+  }
+  if (!tests_.look_at(Part::payload)) return true;
+  Rows body(turn("SELECT payload FROM bodies WHERE number = ?").bind(number));
+  if (body.next() && !body->is_null(0)) head.message->payload = body->text(0);
+  return tests_.fit(head.record, Part::payload);
 }
 
 bool RowFilter::fits_head(const Statement& row) const {
   const Query& q = query_;
   if (!wants(row.as<Status>(column::status))) return false;
-  if (q.from && row.time(column::died_at) < *q.from) return false;
-  if (q.until && row.time(column::died_at) >= *q.until) return false;
-  if (q.changed_up_to && row.as<std::uint64_t>(column::change) > *q.changed_up_to) return false;
-  if (q.attempts_over && row.as<std::uint32_t>(column::counters + 1) <= *q.attempts_over) {
-    return false;
+  const HeadNumbers numbers{row.time(column::died_at), row.maybe_time(column::next_retry_at),
+                            row.as<std::uint32_t>(column::counters + 1),
+                            row.as<std::uint32_t>(column::counters + 5),
+                            row.as<std::uint64_t>(column::change)};
+  if (!numbers_fit(q, numbers)) return false;
+  if (!q.ids.empty()) {
+    const RecordId id{row.id(column::id)};
+    if (std::find(q.ids.begin(), q.ids.end(), id) == q.ids.end()) return false;
   }
   if (q.source_unsettled) {
     const bool unsettled = (row.as<std::uint32_t>(column::flags) & flag::source_unsettled) != 0;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "dlo/store/field_tests.h"
 #include "dlo/store/query.h"
 #include "dlo/store/sqlite/readers.h"
 
@@ -24,6 +25,9 @@ class RowFilter {
   [[nodiscard]] const std::vector<std::string>& error_words() const { return error_words_; }
   [[nodiscard]] const std::vector<std::string>& payload_words() const { return payload_words_; }
 
+  /// Whether judging a row may mean reading a payload of any size.
+  [[nodiscard]] bool reads_bodies() const noexcept;
+
   /// An index has already found these words.
   void trust_error_words() noexcept { ask_error_words_ = false; }
 
@@ -31,6 +35,7 @@ class RowFilter {
   [[nodiscard]] bool fits_head(const Statement& row) const;
   [[nodiscard]] bool has_error_words(Readers::Turn& turn, const Statement& row) const;
   [[nodiscard]] bool has_payload_words(Readers::Turn& turn, const Statement& row) const;
+  [[nodiscard]] bool tests_fit(Readers::Turn& turn, const Statement& row) const;
 
   const Query& query_;
   std::uint32_t statuses_ = 0;
@@ -38,6 +43,7 @@ class RowFilter {
   std::vector<std::string> payload_words_;
   bool ask_error_words_;
   bool ask_payload_words_;
+  FieldTests tests_;
 };
 
 /// The whole failure of a row, when the head has only its beginning.
