@@ -71,6 +71,12 @@ void add_profile(CLI::App& app, Parsed& parsed, Context& context) {
 void add_list(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command = app.add_subcommand("list", "Dead letters, newest first");
   auto& arguments = parsed.list;
+  command->add_option("query,--query", arguments.query,
+                      "Such as 'status:open error:\"timed out\" age:>2d' (docs/query.md)");
+  command
+      ->add_option("--columns", arguments.columns,
+                   "More columns: payment_id=body.PaymentId,tenant=header.tenant")
+      ->delimiter(',');
   command->add_option("--status", arguments.statuses, "One or more, or 'open'")->delimiter(',');
   command->add_option("--source", arguments.source);
   command->add_option("--category", arguments.category);

@@ -27,6 +27,7 @@ int profile_list(Context& context);
 int profile_show(Context& context, const std::string& name);
 
 struct ListArguments {
+  std::vector<std::string> query;  // words of docs/query.md, joined by blanks
   std::vector<std::string> statuses;
   std::string source;
   std::string category;
@@ -37,6 +38,7 @@ struct ListArguments {
   std::size_t limit = 50;
   std::string cursor;
   bool oldest_first = false;
+  std::vector<std::string> columns;  // title=body.PATH or title=header.NAME
 };
 int list(Context& context, const ListArguments& arguments);
 
