@@ -19,6 +19,13 @@ Error corruption(const FileSystem& files, std::uint64_t segment, std::uint64_t o
                    "is affected, and restore the file from a backup if there is one."};
 }
 
+Error missing(const FileSystem& files, std::uint64_t segment) {
+  return Error{Code::corrupt, "journal.open",
+               files.describe(segment_file(segment)) +
+                   " is missing, and later segments are there. Nothing was changed. Restore it "
+                   "from a backup, or run 'dlo queue dump' to save what the others hold."};
+}
+
 /// Walks the segments in order and hands records to the visitor.
 class Walk {
  public:
@@ -86,7 +93,6 @@ Result<void> Walk::look_at(const std::string& name, std::uint64_t number) {
   const std::string spare = "spare-" + name;
   const auto renamed = files_.rename(name, spare);
   if (!renamed) return renamed;
-  end_.next_segment = std::max(end_.next_segment, number + 1);
   (void)files_.remove(spare);  // its length is unknown: not worth keeping
   return {};
 }
@@ -205,11 +211,15 @@ Result<LogEnd> Walk::run() {
     end_.next_sequence = from_->sequence;
     end_.next_group = from_->group;
     end_.previous_crc = from_->previous_crc;
+    chained_ = true;  // what follows must continue what the owner has
   }
   std::uint64_t before = 0;
   for (const std::uint64_t number : numbers) {
     // Segments emptied in between are gone: the chain is only checked between neighbours.
-    if (before != 0 && number != before + 1) chained_ = false;
+    if (before != 0 && number != before + 1) {
+      if (from_) return missing(files_, before + 1);
+      chained_ = false;
+    }
     const auto walked = walk(*segments_.find(number), number == numbers.back());
     if (!walked) return walked.error();
     before = number;

@@ -73,6 +73,14 @@ TEST_F(QueueAlone, TriesTheWholeDeadSetAgainWhenAsked) {
   EXPECT_EQ(must(queue_->redrive()), 20U);
   EXPECT_EQ(queue_->dead(), 0U);
   EXPECT_EQ(must(queue_->stats()).ready, 20U);
+  open();
+  std::size_t ran = 0;
+  while (auto job = must(queue_->receive())) {
+    EXPECT_EQ(job->attempt(), 1U);
+    must(job->complete());
+    ++ran;
+  }
+  EXPECT_EQ(ran, 20U);
 }
 
 TEST_F(QueueAlone, AJobThatIsDroppedCountsAsFailed) {

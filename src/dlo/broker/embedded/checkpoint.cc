@@ -11,7 +11,7 @@ namespace {
 
 constexpr char file_name[] = "checkpoint";
 constexpr char new_name[] = "checkpoint.new";
-constexpr std::string_view magic = "DLOQCKP1";
+constexpr std::string_view magic = "DLOQCKP2";
 constexpr std::size_t block_bytes = Slots::block_size * sizeof(Slot);
 
 enum class Chunk : std::uint8_t { description = 1, arrivals = 2, block = 3, end = 4 };
@@ -153,12 +153,14 @@ bool Loader::describe(std::string_view bytes) {
   position.group = in.u64();
   position.previous_crc = in.u32();
   loaded_.incarnation = in.u64();
+  holdings_.note_moment(in.moment());
   slots_ = in.u32();
   const auto segments = in.number();
   for (std::uint64_t i = 0; i < segments && in.ok(); ++i) {
     const auto segment = in.u32();
     SegmentUse use;
     use.base = in.u64();
+    use.placed = in.number();
     use.records = in.number();
     use.bytes = in.number();
     holdings_.segments().restore(segment, use);
@@ -285,12 +287,14 @@ std::string describe_holdings(Holdings& holdings, const JournalPosition& positio
   out.u64(position.group);
   out.u32(position.previous_crc);
   out.u64(incarnation);
+  out.moment(holdings.latest());
   out.u32(holdings.slots().size());
   const auto segments = holdings.segments().all();
   out.number(segments.size());
   for (const auto& [number, use] : segments) {
     out.u32(number);
     out.u64(use.base);
+    out.number(use.placed);
     out.number(use.records);
     out.number(use.bytes);
   }

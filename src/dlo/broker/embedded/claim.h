@@ -17,6 +17,7 @@ struct Depot::Claim {
   bool carries = false;
   bool can_expire = false;
   bool repeat = false;
+  bool redriven = false;
 };
 
 /// The same, read.

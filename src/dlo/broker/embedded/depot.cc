@@ -16,8 +16,8 @@ std::uint64_t draw() {
 
 }  // namespace
 
-Depot::Depot(FileSystem& files, const EmbeddedOptions& options)
-    : files_(files), options_(options) {}
+Depot::Depot(FileSystem& files, const EmbeddedOptions& options, std::unique_ptr<FileSystem> owned)
+    : owned_files_(std::move(owned)), files_(files), options_(options) {}
 
 Depot::~Depot() {
   {
@@ -77,6 +77,7 @@ void Depot::admit(std::uint64_t durable, TimePoint now) {
 }
 
 void Depot::advance(TimePoint now) {
+  seen_ = std::chrono::steady_clock::now();
   std::vector<Lease*> ran_out;
   holdings_.advance(now, ran_out);
   // If their end cannot be written they stay leased and come out again later.

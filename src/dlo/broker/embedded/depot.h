@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -63,7 +64,8 @@ struct Peeked {
 ///         message does not move.
 class Depot {
  public:
-  Depot(FileSystem& files, const EmbeddedOptions& options);
+  /// `owned`: the same files, if nobody else keeps them.
+  Depot(FileSystem& files, const EmbeddedOptions& options, std::unique_ptr<FileSystem> owned);
   ~Depot();
   Depot(const Depot&) = delete;
   Depot& operator=(const Depot&) = delete;
@@ -169,6 +171,8 @@ class Depot {
   [[nodiscard]] Error refuse(const char* where, std::string detail) const;
   Result<void> write_down(Lock& lock, RecordType type, std::string bytes,
                           const std::function<void()>& then);
+  /// Publications of this queue that are written and not yet synced.
+  [[nodiscard]] std::vector<SlotNumber> arriving_in(std::uint16_t queue) const;
   Result<std::uint64_t> purge_stateful(std::uint16_t queue, std::span<const SlotNumber> slots);
 
   // housekeeping
@@ -186,6 +190,7 @@ class Depot {
   static std::optional<std::string> relocated(const Straggler& straggler);
   Result<void> move(std::span<Straggler> stragglers);
 
+  std::unique_ptr<FileSystem> owned_files_;  // outlives the journal, whoever keeps this
   FileSystem& files_;
   const EmbeddedOptions options_;
   std::unique_ptr<Journal> journal_;
@@ -197,6 +202,7 @@ class Depot {
   std::deque<Arrival> arrivals_;  // written, not yet synced, in order
   std::deque<Doorbell> doorbells_;
   std::vector<std::optional<std::pair<std::uint64_t, TimePoint>>> oldest_;  // by queue, cached
+  std::chrono::steady_clock::time_point seen_;  // when a caller last said what time it is
   std::uint64_t leases_granted_ = 0;
   std::uint64_t last_end_ = 0;  // record of the last leases that ran out
   std::uint32_t epoch_ = 0;

@@ -57,6 +57,14 @@ Result<void> Depot::write_down(Lock& lock, RecordType type, std::string bytes,
   return journal_->durable(placed->last);
 }
 
+std::vector<SlotNumber> Depot::arriving_in(std::uint16_t queue) const {
+  std::vector<SlotNumber> slots;
+  for (const Arrival& each : arrivals_) {
+    if (holdings_.slots()[each.slot].queue == queue) slots.push_back(each.slot);
+  }
+  return slots;
+}
+
 Result<void> Depot::pause(std::uint16_t number, bool paused) {
   Lock lock(mutex_);
   auto found = usable(number, paused ? "embedded.pause" : "embedded.resume");
@@ -96,9 +104,12 @@ Result<std::uint64_t> Depot::move_all(std::uint16_t from, std::uint16_t to) {
   ByteWriter out(bytes);
   out.u16(from);
   out.u16(to);
+  const auto arriving = arriving_in(from);
+  encode_slots(arriving, bytes);
   std::uint64_t count = 0;
   const auto done = write_down(lock, RecordType::moved, std::move(bytes), [&] {
-    count = holdings_.move_all(**source, **target, holdings_.latest());
+    count = holdings_.move_all(**source, **target, SlotSet(arriving.begin(), arriving.end()),
+                               holdings_.latest());
     ring(to, 2);
   });
   if (!done) return done.error();
@@ -142,8 +153,10 @@ Result<std::uint64_t> Depot::purge(std::uint16_t number) {
     if (!found) return found.error();
     std::string bytes;
     ByteWriter(bytes).u16(number);
+    const auto arriving = arriving_in(number);
+    encode_slots(arriving, bytes);
     const auto done = write_down(lock, RecordType::purged, std::move(bytes), [&] {
-      count = holdings_.purge_fresh(**found, rest);
+      count = holdings_.purge_fresh(**found, SlotSet(arriving.begin(), arriving.end()), rest);
       ring(number, 2);
     });
     if (!done) return done.error();
@@ -177,8 +190,7 @@ Result<std::uint64_t> Depot::purge_stateful(std::uint16_t number,
     const Address now_at = holdings_.address_of(slots[i]);
     if (!waits || slot.queue != number || now_at.sequence != addresses[i].sequence) continue;
     const auto state = records[i] ? decode_state(*records[i]) : std::nullopt;
-    removals.push_back(
-        {slots[i], Why::purged, state ? state->body.location.segment : slot.segment()});
+    removals.push_back({slots[i], Why::purged, state ? state->body.location.segment : 0});
   }
   if (removals.empty()) return std::uint64_t{0};
   std::string bytes;

@@ -5,6 +5,7 @@
 #include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/depot.h"
 #include "dlo/broker/embedded/replay.h"
+#include "dlo/core/decide.h"
 
 namespace dlo::embedded {
 // Whoever held a lease died with the last process: who had started was interrupted (R7), the
@@ -17,8 +18,8 @@ Result<void> Depot::end_leases_of_last_life(TimePoint now) {
     lease.until = now;
     const QueueState& queue = holdings_.queue_of(lease.slot);
     if (!lease.loaded && (lease.started || queue.options().claims_count)) {
-      const bool ok = load_state(lease);
-      if (!ok) lease.body = holdings_.address_of(lease.slot);
+      // Of a damaged one the body's place stays unknown: it is delivered as undecodable.
+      (void)load_state(lease);
     }
     lease.loaded = true;
     if (lease.started) {
@@ -40,6 +41,10 @@ bool Depot::load_state(Lease& lease) {
     if (!state) return false;
     lease.body = state->body;
     lease.state = std::move(state->state);
+    if (holdings_.slots()[lease.slot].redriven) {
+      lease.state.counters = after_replay(lease.state.counters, ReplayCount::restart);
+      lease.state.first_attempt_at.reset();
+    }
   } else {
     const auto stored = decode_published(*record);
     if (!stored) return false;
@@ -55,9 +60,18 @@ Result<void> Depot::check_files(std::uint64_t from) {
   const auto names = files_.list();
   if (!names) return names.error();
   std::optional<std::uint64_t> first;
+  std::uint64_t before = 0;
   for (const std::string& name : *names) {
     const auto number = segment_number(name);
-    if (number && *number >= from && !first) first = number;
+    if (!number || *number < from) continue;
+    if (!first) first = number;
+    if (before != 0 && *number != before + 1) {
+      return Error{Code::corrupt, "embedded.open",
+                   files_.describe(segment_file(before + 1)) +
+                       " is missing, and later segments are there. Nothing was changed. Restore it "
+                       "from a backup, or run 'dlo queue dump' to save what the others hold."};
+    }
+    before = *number;
   }
   if (!first && from == 0) return {};
   const auto expected = from == 0 ? 1 : from;

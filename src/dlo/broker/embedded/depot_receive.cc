@@ -5,11 +5,21 @@
 #include "dlo/broker/embedded/claim.h"
 #include "dlo/broker/embedded/depot.h"
 #include "dlo/broker/moments.h"
+#include "dlo/core/decide.h"
 
 namespace dlo::embedded {
 namespace {
 
 using Steady = std::chrono::steady_clock;
+
+/// A message that was sent back from the dead set: as after a replay.
+void begin_anew(MessageState& state) {
+  state.counters = after_replay(state.counters, ReplayCount::restart);
+  state.first_attempt_at.reset();
+  state.previous_delay = Millis{0};
+  state.interrupted = false;
+  state.interruptions = 0;
+}
 
 Failure damaged(const Error& error) {
   Failure failure;
@@ -29,6 +39,7 @@ Depot::Claim Depot::claim_of(SlotNumber number) const {
   claim.carries = slot.carries;
   claim.can_expire = slot.can_expire;
   claim.repeat = slot.repeat;
+  claim.redriven = slot.redriven;
   return claim;
 }
 
@@ -73,10 +84,10 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
                                                         const ReceiveRequest& request,
                                                         TimePoint& now, std::uint64_t& sequence) {
   const auto number = queue.record.number;
-  const auto asked = now;
   const auto began = Steady::now();
   const auto longest = std::min(request.wait, Millis{std::chrono::hours{24}});
   const auto deadline = began + longest;
+  if (const auto room = journal_->wait_for_room(true); !room) return room.error();
   Lock lock(mutex_);
   Doorbell& bell = doorbells_[number];
   while (true) {
@@ -92,13 +103,15 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
       return claims;
     }
     auto until = deadline;
-    if (const auto due = holdings_.next_due(); due && *due < later(asked, longest)) {
-      until = std::min(until, began + std::max(Millis{0}, *due - asked));
+    // From here on it is as late as the last caller said, and as long ago as that was: the clock
+    // may have been set while this one waited.
+    if (const auto due = holdings_.next_due(); due && *due < later(holdings_.latest(), longest)) {
+      until = std::min(until, seen_ + std::max(Millis{0}, *due - holdings_.latest()));
     }
     ++bell.waiting;
     bell.rung.wait_until(lock, until);
     --bell.waiting;
-    now = later(asked, std::chrono::floor<Millis>(Steady::now() - began));
+    now = later(holdings_.latest(), std::chrono::floor<Millis>(Steady::now() - seen_));
   }
 }
 
@@ -135,6 +148,7 @@ std::vector<Depot::Loaded> Depot::load(const std::vector<Claim>& claims) {
     auto state = record && claims[i].has_state ? decode_state(*record) : std::nullopt;
     if (!state) return load_body(record, claims[i].at, loaded[i]);
     loaded[i].state = std::move(state->state);
+    if (claims[i].redriven) begin_anew(loaded[i].state);
     stateful.push_back(i);
     bodies.push_back(state->body);
   });

@@ -114,12 +114,18 @@ Result<std::unique_ptr<EmbeddedQueues>> EmbeddedQueues::open(const std::string& 
                                                              const EmbeddedOptions& options) {
   auto files = open_directory(directory);
   if (!files) return files.error();
-  auto opened = open(**files, now, options);
-  if (opened) (*opened)->files_ = std::move(*files);
-  return opened;
+  FileSystem& place = **files;
+  return open(place, std::move(*files), now, options);
 }
 
 Result<std::unique_ptr<EmbeddedQueues>> EmbeddedQueues::open(FileSystem& files, TimePoint now,
+                                                             const EmbeddedOptions& options) {
+  return open(files, nullptr, now, options);
+}
+
+Result<std::unique_ptr<EmbeddedQueues>> EmbeddedQueues::open(FileSystem& files,
+                                                             std::unique_ptr<FileSystem> owned,
+                                                             TimePoint now,
                                                              const EmbeddedOptions& options) {
   if (options.journal.segment_size > largest_segment) {
     return Error{Code::invalid_argument, "embedded.open",
@@ -127,7 +133,7 @@ Result<std::unique_ptr<EmbeddedQueues>> EmbeddedQueues::open(FileSystem& files, 
                      std::to_string(largest_segment) + " bytes are possible"};
   }
   std::unique_ptr<EmbeddedQueues> queues(new EmbeddedQueues);
-  queues->depot_ = std::make_shared<embedded::Depot>(files, options);
+  queues->depot_ = std::make_shared<embedded::Depot>(files, options, std::move(owned));
   const auto opened = queues->depot_->open(now, queues->report_);
   if (!opened) return opened.error();
   return queues;

@@ -63,7 +63,7 @@ class EmbeddedQueue final : public Broker, public QueueAdmin {
   };
   /// Up to `limit` of them, who died first comes first. Changes nothing.
   Result<std::vector<DeadMessage>> dead_letters(std::size_t limit);
-  /// The whole dead set is ready again, counts as they were. Answers how many.
+  /// The whole dead set is ready again; counts begin anew, as after a replay. Answers how many.
   Result<std::uint64_t> redrive();
 
  private:
@@ -107,7 +107,10 @@ class EmbeddedQueues {
 
  private:
   EmbeddedQueues() = default;
-  std::unique_ptr<FileSystem> files_;  // null: the caller's
+  static Result<std::unique_ptr<EmbeddedQueues>> open(FileSystem& files,
+                                                      std::unique_ptr<FileSystem> owned,
+                                                      TimePoint now,
+                                                      const EmbeddedOptions& options);
   std::shared_ptr<embedded::Depot> depot_;
   RecoveryReport report_;
 };

@@ -160,6 +160,7 @@ void Holdings::set_state(const StateRecord& record, const Address& at, TimePoint
   if (waits) return;  // only its place in the journal, or what a publication brought along
   slot.repeat = record.repeat;
   slot.ahead = record.ahead;
+  slot.redriven = false;
   slot.set_time(pack(record.due));
   if (record.dead) return bury(number, now);
   wait_or_ready(number, now);
@@ -315,8 +316,8 @@ void Holdings::clock_went_back(Millis jump) {
   const auto before = pack(latest_);
   for (SlotNumber number = 0; number < slots_.size(); ++number) {
     const Slot& slot = slots_[number];
-    const bool aged =
-        slot.place == Place::ready || (slot.place == Place::held && slot.time() <= before);
+    const bool waits = slot.place == Place::ready || slot.place == Place::held;
+    const bool aged = waits && slot.time() <= before;
     if (aged) slots_.edit(number).set_time(slot.time() - std::min(slot.time(), back));
   }
   for (auto& queue : queues_) {

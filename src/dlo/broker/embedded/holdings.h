@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "dlo/broker/broker.h"
@@ -57,6 +58,8 @@ struct QueueState {
   [[nodiscard]] std::uint64_t messages() const noexcept;
 };
 
+using SlotSet = std::unordered_set<SlotNumber>;
+
 /// What the records of a journal amount to: queues, messages, leases. On one thread. The same
 /// methods serve work and reading back; while reading back (before `begin_work`) nothing stands in
 /// a line, because nobody is handed anything.
@@ -97,11 +100,13 @@ class Holdings {
 
   // --- all of a queue
   /// Removes what nobody has leased and has no state; those that have one are listed in `rest`.
-  std::uint64_t purge_fresh(QueueState& queue, std::vector<SlotNumber>& rest);
+  /// `arriving` are not there yet; when a journal is read back they are, and are left alone.
+  std::uint64_t purge_fresh(QueueState& queue, const SlotSet& arriving,
+                            std::vector<SlotNumber>& rest);
   void remove_waiting(QueueState& queue, const std::vector<Removal>& removals, TimePoint now);
   void free_key(QueueState& queue, const std::string& key, TimePoint now);
   /// Everything that waits, but for keys whose head is leased or dead; answers how many went.
-  std::uint64_t move_all(QueueState& from, QueueState& to, TimePoint now);
+  std::uint64_t move_all(QueueState& from, QueueState& to, const SlotSet& arriving, TimePoint now);
   std::uint64_t redrive(QueueState& queue, TimePoint now);
 
   // --- reading a checkpoint back
@@ -116,6 +121,8 @@ class Holdings {
   void advance(TimePoint now, std::vector<Lease*>& ran_out);
   [[nodiscard]] std::optional<TimePoint> next_due() const noexcept;
   [[nodiscard]] TimePoint latest() const noexcept { return latest_; }
+  /// Reading back: it was at least this late when a record was written.
+  void note_moment(TimePoint at) noexcept { latest_ = std::max(latest_, at); }
 
   [[nodiscard]] Address address_of(SlotNumber slot) const noexcept;
   [[nodiscard]] const Slots& slots() const noexcept { return slots_; }
@@ -134,6 +141,8 @@ class Holdings {
   void unlink(SlotNumber slot) noexcept;
   void drop(SlotNumber slot, std::uint32_t body_segment) noexcept;
   void promote(QueueState& queue, KeyLine& line, TimePoint now);
+  void leave_behind(QueueState& queue, const std::string& key, const SlotSet& arriving,
+                    TimePoint now);
   void join_key(QueueState& queue, SlotNumber slot, std::string_view key, TimePoint now);
   template <typename F>
   void keep_in_lines(QueueState& queue, F&& stays);

@@ -26,8 +26,11 @@ void Holdings::keep_in_lines(QueueState& queue, F&& stays) {
       slots_, [&](SlotNumber number) { return slots_[number].queue == here && !stays(number); });
 }
 
-std::uint64_t Holdings::purge_fresh(QueueState& queue, std::vector<SlotNumber>& rest) {
-  const auto stays = [this](SlotNumber number) { return slots_[number].has_state; };
+std::uint64_t Holdings::purge_fresh(QueueState& queue, const SlotSet& arriving,
+                                    std::vector<SlotNumber>& rest) {
+  const auto stays = [&](SlotNumber number) {
+    return slots_[number].has_state || arriving.contains(number);
+  };
   if (working_) keep_in_lines(queue, stays);
   std::uint64_t count = 0;
   for (auto& [key, line] : queue.keys) {
@@ -48,6 +51,7 @@ std::uint64_t Holdings::purge_fresh(QueueState& queue, std::vector<SlotNumber>& 
     const Place place = slots_[number].place;
     at = slots_[number].newer;
     if (place == Place::leased) continue;
+    if (arriving.contains(number)) continue;
     if (stays(number)) {
       rest.push_back(number);
       continue;
@@ -87,18 +91,36 @@ void Holdings::remove_waiting(QueueState& queue, const std::vector<Removal>& rem
   for (const Removal& each : removals) remove(each, now);
 }
 
-std::uint64_t Holdings::move_all(QueueState& from, QueueState& to, TimePoint now) {
-  const auto goes = [this](SlotNumber number) {
+/// A key whose head moves away: who arrives later than that begins it anew.
+void Holdings::leave_behind(QueueState& queue, const std::string& key, const SlotSet& arriving,
+                            TimePoint now) {
+  const auto entry = queue.keys.find(key);
+  KeyLine& line = entry->second;
+  Line left;
+  while (!line.followers.empty()) {
+    const auto number = line.followers.pop(slots_);
+    if (arriving.contains(number)) left.push(slots_, number);
+  }
+  line.head = no_slot;
+  line.followers = left;
+  promote(queue, line, now);
+}
+
+std::uint64_t Holdings::move_all(QueueState& from, QueueState& to, const SlotSet& arriving,
+                                 TimePoint now) {
+  const auto goes = [&](SlotNumber number) {
     const Slot& slot = slots_[number];
     const bool waits = slot.place == Place::ready || slot.place == Place::delayed;
-    return waits && (!slot.keyed || !heads_.at(number)->on_hold);
+    return waits && !arriving.contains(number) && (!slot.keyed || !heads_.at(number)->on_hold);
   };
   std::vector<std::pair<SlotNumber, std::string>> going;  // with its key, in order of publication
   std::unordered_map<SlotNumber, const std::string*> key_of;
   for (auto& [key, line] : from.keys) {
     if (line.head == no_slot || !goes(line.head)) continue;
     key_of[line.head] = &key;
-    for (auto at = line.followers.first; at != no_slot; at = slots_.next(at)) key_of[at] = &key;
+    for (auto at = line.followers.first; at != no_slot; at = slots_.next(at)) {
+      if (!arriving.contains(at)) key_of[at] = &key;
+    }
   }
   for (auto at = from.all.oldest; at != no_slot; at = slots_[at].newer) {
     const auto key = key_of.find(at);
@@ -110,7 +132,7 @@ std::uint64_t Holdings::move_all(QueueState& from, QueueState& to, TimePoint now
   }
   if (working_) keep_in_lines(from, [&](SlotNumber number) { return !goes(number); });
   for (const auto& [number, key] : going) {
-    if (heads_.erase(number) != 0) from.keys.erase(key);
+    if (heads_.erase(number) != 0) leave_behind(from, key, arriving, now);
   }
   for (const auto& [number, key] : going) {
     const auto size = slots_[number].size;
@@ -136,6 +158,7 @@ std::uint64_t Holdings::redrive(QueueState& queue, TimePoint now) {
     at = slots_[at].newer;
     unlink(number);
     slots_.edit(number).set_time(pack(now));
+    slots_.edit(number).redriven = true;
     wait_or_ready(number, now);
     link(number);
     ++count;
@@ -183,7 +206,6 @@ void Holdings::line_up_all(QueueState& queue, TimePoint now) {
 }
 
 void Holdings::begin_work(TimePoint now) {
-  latest_ = now;
   slots_.rebuild_free_list();
   std::vector<Lease*> nobody;
   advance(now, nobody);

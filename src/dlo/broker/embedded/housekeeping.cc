@@ -98,6 +98,10 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
 // Below a checkpoint only bodies and states in use are needed.
 Result<void> Depot::free_segments(std::uint64_t below) {
   std::vector<std::uint32_t> free;
+  const auto appended = [this] {
+    const Lock lock(mutex_);
+    return journal_->stats().next_sequence;
+  };
   for (const auto number : journal_->stats().segment_numbers) {
     if (number >= below) continue;
     const Lock lock(mutex_);
@@ -105,6 +109,9 @@ Result<void> Depot::free_segments(std::uint64_t below) {
     holdings_.segments().forget(static_cast<std::uint32_t>(number));
     free.push_back(static_cast<std::uint32_t>(number));
   }
+  // A record that was appended meanwhile may be all that says a segment is not needed.
+  if (free.empty()) return {};
+  if (const auto durable = journal_->durable(appended() - 1); !durable) return durable;
   for (const auto number : free) {
     if (const auto released = journal_->release(number); !released) return released;
   }
@@ -125,7 +132,9 @@ Result<bool> Depot::move_stragglers() {
     const auto segment_size = options_.journal.segment_size;
     if (stats.live_bytes <= 2 * live + slack_segments * segment_size) return false;
     for (const auto& [number, use] : uses) {
-      if (number >= stats.active_segment || use.bytes * 2 >= segment_size) continue;
+      // Nearly empty: by what its messages weigh, and by how many of its records are still needed.
+      const bool full = use.bytes * 2 >= segment_size || use.records * 2 >= use.placed;
+      if (number >= stats.active_segment || full) continue;
       victims.resize(std::max<std::size_t>(victims.size(), number + 1));
       victims[number] = use.records > 0;
     }
@@ -239,6 +248,7 @@ Result<void> Depot::relocate(const std::vector<Claim>& claims, const std::vector
 // Bodies first, as one list; then the states that name them.
 Result<void> Depot::move(std::span<Straggler> stragglers) {
   const Lock lock(mutex_);
+  const auto untidied = untidied_;  // what housekeeping writes is not work for housekeeping
   RecordList bodies;
   std::vector<Straggler*> moving;
   std::vector<Straggler*> stateful;
@@ -268,6 +278,7 @@ Result<void> Depot::move(std::span<Straggler> stragglers) {
       }
     }
   }
+  untidied_ = untidied;
   if (stateful.empty()) return {};
   RecordList states;
   for (const Straggler* each : stateful) {
@@ -276,6 +287,7 @@ Result<void> Depot::move(std::span<Straggler> stragglers) {
     states.add(RecordType::state, std::move(bytes));
   }
   const auto placed = append(states);
+  untidied_ = untidied;
   if (!placed) return placed.error();
   for (std::size_t i = 0; i < stateful.size(); ++i) {
     holdings_.set_state(*stateful[i]->state, placed->at(i), holdings_.latest());

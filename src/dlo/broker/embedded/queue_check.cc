@@ -75,6 +75,22 @@ class MessageCheck {
   std::vector<SlotNumber> slots_;
 };
 
+/// From the checkpoint on every segment must be there.
+void note_missing(FileSystem& files, std::uint64_t from, QueueCheck& check) {
+  const auto names = files.list();
+  if (!names) return;
+  std::uint64_t expected = from;
+  for (const std::string& name : *names) {
+    const auto number = segment_number(name);
+    if (!number || *number < from) continue;
+    for (; expected < *number; ++expected) {
+      check.damages.push_back(
+          {files.describe(segment_file(expected)), 0, 0, "The file is missing."});
+    }
+    ++expected;
+  }
+}
+
 const char* name_of(RecordType type) {
   switch (type) {
     case RecordType::born:
@@ -240,6 +256,7 @@ Result<QueueCheck> check_queues(FileSystem& files) {
   check.bytes = journal.bytes;
   check.clean = journal.sealed;
   check.unfinished = journal.unfinished;
+  note_missing(files, check.checkpoint ? (*checkpoint)->position.segment : 1, check);
   check.damages.insert(check.damages.end(), journal.damages.begin(), journal.damages.end());
   if (!known) return check;
   for (std::size_t i = 0; i < holdings.queue_count(); ++i) {

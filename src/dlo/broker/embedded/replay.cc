@@ -18,6 +18,7 @@ Result<void> Replay::apply_published(const Entry& entry) {
   const auto stored = decode_published(entry.body);
   if (!stored || holdings_.queue(stored->tail.queue) == nullptr) return unreadable(entry);
   const PublishTail& tail = stored->tail;
+  holdings_.note_moment(tail.now);
   const Address at{entry.location, entry.sequence};
   if (static_cast<RecordType>(entry.type) == RecordType::relocated) {
     if (tail.slot != no_slot) holdings_.relocate(tail.slot, at);
@@ -36,6 +37,7 @@ Result<void> Replay::apply_small(const Entry& entry) {
   const auto type = static_cast<RecordType>(entry.type);
   if (type == RecordType::claimed || type == RecordType::completed || type == RecordType::started) {
     const auto when = type == RecordType::started ? in.moment() : TimePoint{};
+    if (type == RecordType::started) holdings_.note_moment(when);
     for (const auto slot : decode_slots(in)) {
       if (!known(slot)) return unreadable(entry);
       Lease* lease = holdings_.lease_of(slot);
@@ -119,7 +121,8 @@ Result<void> Replay::apply_to_queue(const Entry& entry) {
   if (queue == nullptr) return unreadable(entry);
   if (type == RecordType::purged) {
     std::vector<SlotNumber> rest;
-    holdings_.purge_fresh(*queue, rest);
+    const auto arriving = decode_slots(in);
+    holdings_.purge_fresh(*queue, SlotSet(arriving.begin(), arriving.end()), rest);
   } else if (type == RecordType::key_freed) {
     holdings_.free_key(*queue, std::string(in.text()), TimePoint{});
   } else if (type == RecordType::paused) {
@@ -129,7 +132,8 @@ Result<void> Replay::apply_to_queue(const Entry& entry) {
   } else if (type == RecordType::moved) {
     QueueState* to = holdings_.queue(in.u16());
     if (to == nullptr) return unreadable(entry);
-    holdings_.move_all(*queue, *to, TimePoint{});
+    const auto arriving = decode_slots(in);
+    holdings_.move_all(*queue, *to, SlotSet(arriving.begin(), arriving.end()), TimePoint{});
   } else {
     return unreadable(entry);
   }

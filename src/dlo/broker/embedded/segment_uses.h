@@ -9,7 +9,8 @@ namespace dlo::embedded {
 /// How much of a segment is still needed.
 struct SegmentUse {
   std::uint64_t base = 0;     // sequence from which the segment's records are counted
-  std::uint64_t records = 0;  // messages and states in use
+  std::uint64_t placed = 0;   // messages and states ever
+  std::uint64_t records = 0;  // ... and still in use
   std::uint64_t bytes = 0;    // of the messages among them
 };
 
@@ -33,6 +34,7 @@ class SegmentUses {
   }
   void add(std::uint32_t segment, std::uint64_t bytes) noexcept {
     if (!known(segment)) return;
+    ++uses_[segment - first_].placed;
     ++uses_[segment - first_].records;
     uses_[segment - first_].bytes += bytes;
   }

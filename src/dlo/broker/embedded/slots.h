@@ -55,6 +55,7 @@ class Slot {
   bool carries : 1 = false;    // was published with counts of its own: they are in its record
   bool has_state : 1 = false;  // the record is a state that names the body, not the body itself
   bool repeat : 1 = false;     // a lease of it ran out: it may be in the office already
+  bool redriven : 1 = false;   // from the dead set: the counts of its state are of an earlier life
   bool ahead : 1 = false;      // ... while it was running: it comes first
 
  private:

@@ -1,0 +1,144 @@
+// What a restart finds must be what was there, whatever happened at the same time.
+#include <condition_variable>
+#include <future>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <thread>
+
+#include "support/eventually.h"
+#include "unit/embedded/shop.h"
+
+namespace dlo::testing {
+namespace {
+
+/// While it stands, a sync of the disk does not come back.
+class Barrier {
+ public:
+  explicit Barrier(Shop& shop) : shop_(shop) {
+    shop_.disk->set_fault(
+        [this](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+          if (op == FaultFileSystem::Op::sync) gate_.wait();
+          return std::nullopt;
+        });
+  }
+  /// What is appended from here on waits behind somebody's sync.
+  void open() {
+    open_.set_value();
+    shop_.disk->set_fault({});
+  }
+
+ private:
+  Shop& shop_;
+  std::promise<void> open_;
+  std::shared_future<void> gate_ = open_.get_future().share();
+};
+
+/// Somebody publishes and waits for the disk while `act` is carried out.
+template <typename F>
+void while_publishing(Shop& shop, F act) {
+  Barrier barrier(shop);
+  const auto sequence = [&] { return shop.queues->journal_stats().next_sequence; };
+  auto before = sequence();
+  auto publishing = std::async(std::launch::async, [&] { shop.publish("in flight"); });
+  ASSERT_TRUE(eventually([&] { return sequence() > before; }));
+  before = sequence();
+  auto acting = std::async(std::launch::async, act);
+  ASSERT_TRUE(eventually([&] { return sequence() > before; }));
+  barrier.open();
+  publishing.get();
+  acting.get();
+}
+
+TEST(Restart, APurgeSparesWhatWasBeingPublishedBeforeAndAfterIt) {
+  Shop shop;
+  shop.open();
+  shop.publish("purged");
+  while_publishing(shop, [&] { must(shop.queue->purge()); });
+  EXPECT_EQ(must(shop.queue->stats(noon)).ready, 1U);
+  shop.open();
+  EXPECT_EQ(shop.take_ids(5), std::vector<std::string>{"in flight"});
+}
+
+TEST(Restart, AMoveLeavesWhatWasBeingPublishedBeforeAndAfterIt) {
+  Shop shop;
+  shop.open();
+  shop.publish("moved");
+  SourceOptions options;
+  options.source = "other";
+  auto other = must(shop.queues->declare(options));
+  while_publishing(shop, [&] { must(shop.queue->move_to(*other)); });
+  EXPECT_EQ(must(shop.queue->stats(noon)).ready, 1U);
+  other.reset();
+  shop.open();
+  EXPECT_EQ(shop.take_ids(5), std::vector<std::string>{"in flight"});
+  other = must(shop.queues->find("other"));
+  EXPECT_EQ(must(other->stats(noon)).ready, 1U);
+}
+
+TEST(Restart, AFirstSegmentThatWasNeverFinishedIsMadeAgain) {
+  Shop shop;
+  {
+    auto file = must(shop.disk->open("000000000001.seg", OpenMode::create));
+    must(file->write_at(0, std::string(4096, '\0')));
+  }
+  shop.open();
+  shop.publish("m-1");
+  shop.open();
+  EXPECT_EQ(shop.take_ids(5), std::vector<std::string>{"m-1"});
+}
+
+TEST(Restart, ASegmentMissingInTheMiddleIsAnError) {
+  Shop shop;
+  shop.open();
+  for (int i = 0; i < 40; ++i) shop.publish("m-" + std::to_string(i), noon, 4000);
+  shop.shut();
+  must(shop.disk->remove("000000000003.seg"));
+  const auto error = shop.try_open();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, Code::corrupt);
+  EXPECT_NE(error->detail.find("000000000003.seg is missing"), std::string::npos) << error->detail;
+}
+
+TEST(Restart, WhatWasReadyIsReadyThoughTheClockWasSetBack) {
+  for (const bool clean : {true, false}) {
+    Shop shop;
+    shop.open(noon);
+    shop.publish("ready", noon);
+    Publication later;
+    later.message = std::make_shared<const Message>(Message{.id = "delayed"});
+    later.delay = 1h;
+    must(shop.queue->publish({&later, 1}, noon));
+    if (clean) shop.close();
+    shop.open(noon - 24h);
+    const auto stats = must(shop.queue->stats(noon - 24h));
+    EXPECT_EQ(stats.ready, 1U);
+    EXPECT_EQ(stats.delayed, 1U);
+    EXPECT_TRUE(shop.take_ids(5, noon + 1h - 1ms).size() == 1);
+  }
+}
+
+TEST(AWaitingReceiver, FollowsTheClockThatWasSetForwardMeanwhile) {
+  Shop shop;
+  shop.open();
+  auto waiting = std::async(std::launch::async,
+                            [&] { return must(shop.queue->receive({1, 30s, 60s}, noon)); });
+  EXPECT_EQ(waiting.wait_for(50ms), std::future_status::timeout);
+  shop.publish("m-1", noon + 1h);
+  const auto got = waiting.get();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_GE(got[0].leased_until, noon + 1h + 30s);
+  EXPECT_TRUE(shop.take_ids(1, noon + 1h + 1s).empty());
+}
+
+TEST(Stragglers, AreNotMovedWhereNothingIsGained) {
+  Shop shop;
+  shop.open();
+  for (int i = 0; i < 3000; ++i) shop.publish("", noon, 4);
+  must(shop.queues->tidy());
+  const auto before = shop.queues->journal_stats().bytes_written;
+  must(shop.queues->tidy());
+  EXPECT_LT(shop.queues->journal_stats().bytes_written - before, 1000U);
+}
+
+}  // namespace
+}  // namespace dlo::testing
