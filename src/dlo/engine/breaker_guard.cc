@@ -1,12 +1,21 @@
 #include "dlo/engine/breaker_guard.h"
 
+#include <algorithm>
+
 namespace dlo {
 namespace {
 
-/// A probe is out: somebody will report soon, so ask again soon.
-constexpr Millis probe_patience{100};
+constexpr Millis shortest_wait{100};
+constexpr Millis longest_probe_wait{1'000};
 
 }  // namespace
+
+/// While a probe is out its report will come long before patience with it ends.
+TimePoint BreakerGuard::ask_again(const Admission& refused, TimePoint now) const {
+  const TimePoint next = std::max(refused.ask_again, now + shortest_wait);
+  if (refused.next.state != BreakerState::half_open) return next;
+  return std::min(next, now + longest_probe_wait);
+}
 
 std::optional<TimePoint> BreakerGuard::ask(TimePoint now, BreakerTicket& ticket) {
   if (!policy_) return std::nullopt;
@@ -15,7 +24,13 @@ std::optional<TimePoint> BreakerGuard::ask(TimePoint now, BreakerTicket& ticket)
   breaker_ = admission.next;
   ticket = admission.ticket;
   if (admission.admitted) return std::nullopt;
-  return std::max(admission.ask_again, now + probe_patience);
+  return ask_again(admission, now);
+}
+
+bool BreakerGuard::stands(const BreakerTicket& ticket) const {
+  if (!policy_) return true;
+  const std::lock_guard lock(mutex_);
+  return breaker_.era == ticket.era;
 }
 
 std::optional<BreakerState> BreakerGuard::report(const BreakerTicket& ticket, bool ok,
@@ -40,7 +55,7 @@ BreakerGuard::Gate BreakerGuard::gate(TimePoint now) const {
   if (breaker_.state == BreakerState::closed) return {};
   // Asked on a copy: looking at the gate takes no probe.
   const Admission admission = admit(breaker_, *policy_, now);
-  if (!admission.admitted) return {0, std::max(admission.ask_again, now + probe_patience)};
+  if (!admission.admitted) return {0, ask_again(admission, now)};
   return {policy_->probes, now};
 }
 

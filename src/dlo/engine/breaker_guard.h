@@ -21,6 +21,8 @@ class BreakerGuard {
   /// `ok`: the other side answered sensibly, be it with a refusal. Answers the state if it moved.
   std::optional<BreakerState> report(const BreakerTicket& ticket, bool ok, TimePoint now,
                                      std::uint64_t random);
+  /// False: the circuit has moved since `ticket` was given. Ask again before anything is run.
+  [[nodiscard]] bool stands(const BreakerTicket& ticket) const;
   /// Admitted, but not run after all.
   void take_back(const BreakerTicket& ticket);
 
@@ -33,6 +35,8 @@ class BreakerGuard {
   [[nodiscard]] Breaker snapshot() const;
 
  private:
+  [[nodiscard]] TimePoint ask_again(const Admission& refused, TimePoint now) const;
+
   mutable std::mutex mutex_;
   std::optional<BreakerPolicy> policy_;
   Breaker breaker_;

@@ -55,7 +55,7 @@ Processor::Machine::Machine(ProcessorParts parts, ProcessorOptions chosen)
       recorder(office, writer, settler, pool, marks, counts, board, events, parts.listener,
                rules->profile().owner_effect, clock),
       workshop({source, procedure, scheduler, recorder, settler, suspects, board, counts, events,
-                clock, dice},
+                clock, dice, bell},
                options),
       crew(workshop, scheduler, settler, board, events, options),
       leases(source, pool, board, options.lease_for) {}

@@ -208,6 +208,12 @@ Workshop::Tried Workshop::run_tries(Slot& slot, const Item& item, TimePoint star
 }
 
 bool Workshop::attempt(Slot& slot, Item& item, TimePoint started) {
+  if (!item.entry->breaker.stands(item.ticket)) {  // one before it in the chunk opened the circuit
+    if (slot.leave(false).gone) return false;
+    give_back(item);
+    slot.end();
+    return true;
+  }
   if (parts_.events != nullptr) parts_.events->started(*item.delivery.message, item.running);
   const bool plain =
       parts_.events == nullptr && !item.entry->breaker.exists() && !item.marked_exclusive;
@@ -279,7 +285,9 @@ void Workshop::fail(Item& item, Outcome outcome, TimePoint started, TimePoint no
 
 void Workshop::report(const Item& item, bool ok, TimePoint now) {
   const auto moved = item.entry->breaker.report(item.ticket, ok, now, parts_.dice.roll());
-  if (moved && parts_.events != nullptr) parts_.events->breaker_moved(item.entry->name, *moved);
+  if (!moved) return;
+  parts_.bell.ring();
+  if (parts_.events != nullptr) parts_.events->breaker_moved(item.entry->name, *moved);
 }
 
 void Workshop::observe(std::chrono::nanoseconds took, std::size_t count) {

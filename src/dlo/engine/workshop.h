@@ -57,6 +57,7 @@ class Workshop {
     EngineEvents* events;
     const Clock& clock;
     Dice& dice;
+    Bell& bell;  // rung when a circuit moves, for whoever fetches
   };
   Workshop(Parts parts, const ProcessorOptions& options) : parts_(parts), options_(options) {}
 
