@@ -51,9 +51,10 @@ std::chrono::nanoseconds SystemClock::ticks() const noexcept {
 
 void SystemClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
                              TimePoint deadline) const {
+  const TimePoint present = now();
+  if (deadline <= present) return;
   // An hour at most: callers loop, and a deadline at the end of time must not overflow.
-  const Millis left = std::min<Millis>(deadline - now(), std::chrono::hours{1});
-  if (left > Millis{0}) cv.wait_for(lock, left);
+  cv.wait_for(lock, std::min<Millis>(deadline - present, std::chrono::hours{1}));
 }
 
 void ManualClock::advance_to(TimePoint when) noexcept {

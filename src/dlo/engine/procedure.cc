@@ -171,7 +171,9 @@ std::optional<Plan> Procedure::validate(Item& item, TimePoint now, std::uint64_t
 
 Plan Procedure::after_success(Item& item) const {
   suspects_.end(item);
-  return {};
+  Plan plan;
+  plan.decision = rules_->after_run({}, item.running, TimePoint{}, 0);
+  return plan;
 }
 
 Plan Procedure::after_failure(Item& item, Outcome outcome, TimePoint started, TimePoint now,
