@@ -43,8 +43,8 @@ TEST(ServiceBus, APoisonMessageIsNotExecuted) {  // S0-6, S0-22..25, S0-10 (2)
 }
 
 TEST(ServiceBus, ANonRetryableErrorEndsAtTheFirstDelivery) {  // S0-7, S0-10 (3)
-  const Decision decision =
-      book_of("service-bus").after_run(failed("Bad Request"), running(1), noon, 0);
+  const RuleBook book = book_of("service-bus");               // names in a decision are the book's
+  const Decision decision = book.after_run(failed("Bad Request"), running(1), noon, 0);
   const auto dead = verdict<DeadLetterAs>(decision);
   EXPECT_EQ(dead.reason, "NonRetryableError");
   EXPECT_EQ(dead.description, "Bad Request");
@@ -252,8 +252,9 @@ TEST(Invalid, BookingDropsAndItsSafeVariantKeeps) {  // S1-16, S1-58, R8
 }
 
 TEST(Invalid, WorkflowKeepsItUnderValidation) {
+  const RuleBook book = book_of("workflow");
   const Decision decision =
-      book_of("workflow").after_invalid(claimed(), Stage::schema, failure_saying("bad"), noon, 0);
+      book.after_invalid(claimed(), Stage::schema, failure_saying("bad"), noon, 0);
   EXPECT_EQ(verdict<DeadLetterAs>(decision).reason, "validation");
   EXPECT_EQ(decision.category, "validation");
 }

@@ -54,6 +54,12 @@ void* operator new(std::size_t size) {
 void* operator new[](std::size_t size) {
   return dlo::testing::allocate(size);
 }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return std::malloc(size == 0 ? 1 : size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return std::malloc(size == 0 ? 1 : size);
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }

@@ -14,6 +14,11 @@ void set_index(Map& map, const Key& key, const EntryPtr& entry, bool in) {
   }
 }
 
+/// The larger a number, the smaller this. A minus sign would not do for the least there is.
+std::int64_t backwards(std::int64_t number) {
+  return ~number;
+}
+
 std::int64_t millis(TimePoint time) {
   return time.time_since_epoch().count();
 }
@@ -128,9 +133,9 @@ const GroupSummary* Tables::group(const Id128& fingerprint) const {
 }
 
 void Tables::index_group(const GroupSummary& group, bool in) {
-  const RecentKey recent{-millis(group.last_seen), group.fingerprint};
-  const CrowdedKey crowded{-static_cast<std::int64_t>(group.open), -millis(group.last_seen),
-                           group.fingerprint};
+  const RecentKey recent{backwards(millis(group.last_seen)), group.fingerprint};
+  const CrowdedKey crowded{backwards(static_cast<std::int64_t>(group.open)),
+                           backwards(millis(group.last_seen)), group.fingerprint};
   if (in) {
     groups_by_last_seen_.insert(recent);
     groups_by_open_.insert(crowded);

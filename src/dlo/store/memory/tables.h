@@ -84,7 +84,7 @@ class Tables {
     std::uint64_t change = 0;
     std::int64_t number = 0;
   };
-  /// Most negative first: a set in this order starts with the largest.
+  /// Numbers are turned round: a set in this order starts with the largest.
   using RecentKey = std::pair<std::int64_t, Id128>;
   using CrowdedKey = std::tuple<std::int64_t, std::int64_t, Id128>;
 
