@@ -12,8 +12,9 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unistd.h>
 #include <vector>
+
+#include "support/measure.h"
 
 #include "dlo/broker/embedded/embedded_queues.h"
 
@@ -62,21 +63,10 @@ MessagePtr kilobyte(std::size_t number) {
   return message;
 }
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::current_path() / "queue-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::exit(1);
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+/// On the disk of the current directory: memory would flatter us.
+bench::Scratch folder_here() {
+  return bench::Scratch(std::filesystem::current_path().string());
+}
 
 SourceOptions jobs() {
   SourceOptions options;
@@ -112,7 +102,7 @@ std::size_t drain(EmbeddedQueue& queue, std::size_t batch, std::size_t limit = S
 }
 
 void cycles(std::size_t count, std::size_t batch) {
-  const Folder folder;
+  const bench::Scratch folder = folder_here();
   auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
   auto queue = must(queues->declare(jobs()));
   std::vector<Publication> publications(batch);
@@ -129,7 +119,7 @@ void say(const char* what, double value, const char* unit, const char* goal) {
 }
 
 void sizes() {
-  const Folder folder;
+  const bench::Scratch folder = folder_here();
   const std::size_t count = 1'000'000;
   auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
   auto queue = must(queues->declare(jobs()));
@@ -164,8 +154,8 @@ double restart_millis(const std::string& path, bool expects_one) {
 }
 
 void restarts(std::size_t count, const char* goal) {
-  const Folder folder;
-  const Folder killed;
+  const bench::Scratch folder = folder_here();
+  const bench::Scratch killed = folder_here();
   {
     auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
     auto queue = must(queues->declare(jobs()));
@@ -181,7 +171,7 @@ void restarts(std::size_t count, const char* goal) {
 
 /// A million delays that end within two seconds: how late is the consumer that waits for them?
 void lateness() {
-  const Folder folder;
+  const bench::Scratch folder = folder_here();
   const std::size_t count = 1'000'000;
   auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
   auto queue = must(queues->declare(jobs()));
@@ -219,7 +209,7 @@ void lateness() {
 }
 
 void moves() {
-  const Folder folder;
+  const bench::Scratch folder = folder_here();
   const std::size_t count = 1'000'000;
   auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
   auto from = must(queues->declare(jobs()));
@@ -235,7 +225,7 @@ void moves() {
 
 /// Processor time of a process that has a million messages and nothing to do.
 void idling() {
-  const Folder folder;
+  const bench::Scratch folder = folder_here();
   auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
   auto queue = must(queues->declare(jobs()));
   fill(*queue, 100'000, 3600s);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "dlo/core/message.h"
@@ -38,6 +39,15 @@ struct Line {
     slots.set_next(number, no_slot);
     return number;
   }
+};
+
+/// The messages of one key, in the order of publication. Only the head is in play: ready, delayed
+/// or leased. The others are held.
+struct KeyLine {
+  const std::string* name = nullptr;
+  SlotNumber head = no_slot;
+  Line followers;
+  bool on_hold = false;  // a dead head keeps them back until the key is freed
 };
 
 /// Everything that could be handed out now, and who is next. Interrupted ones first (R7); then

@@ -5,7 +5,6 @@
 #include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/depot.h"
 #include "dlo/broker/embedded/replay.h"
-#include "dlo/core/decide.h"
 
 namespace dlo::embedded {
 // Whoever held a lease died with the last process: who had started was interrupted (R7), the
@@ -41,10 +40,7 @@ bool Depot::load_state(Lease& lease) {
     if (!state) return false;
     lease.body = state->body;
     lease.state = std::move(state->state);
-    if (holdings_.slots()[lease.slot].redriven) {
-      lease.state.counters = after_replay(lease.state.counters, ReplayCount::restart);
-      lease.state.first_attempt_at.reset();
-    }
+    if (holdings_.slots()[lease.slot].redriven) lease.state.begin_anew();
   } else {
     const auto stored = decode_published(*record);
     if (!stored) return false;

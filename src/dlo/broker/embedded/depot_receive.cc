@@ -5,21 +5,11 @@
 #include "dlo/broker/embedded/claim.h"
 #include "dlo/broker/embedded/depot.h"
 #include "dlo/broker/moments.h"
-#include "dlo/core/decide.h"
 
 namespace dlo::embedded {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-
-/// A message that was sent back from the dead set: as after a replay.
-void begin_anew(MessageState& state) {
-  state.counters = after_replay(state.counters, ReplayCount::restart);
-  state.first_attempt_at.reset();
-  state.previous_delay = Millis{0};
-  state.interrupted = false;
-  state.interruptions = 0;
-}
 
 Failure damaged(const Error& error) {
   Failure failure;
@@ -148,7 +138,7 @@ std::vector<Depot::Loaded> Depot::load(const std::vector<Claim>& claims) {
     auto state = record && claims[i].has_state ? decode_state(*record) : std::nullopt;
     if (!state) return load_body(record, claims[i].at, loaded[i]);
     loaded[i].state = std::move(state->state);
-    if (claims[i].redriven) begin_anew(loaded[i].state);
+    if (claims[i].redriven) loaded[i].state.begin_anew();
     stateful.push_back(i);
     bodies.push_back(state->body);
   });

@@ -21,15 +21,6 @@
 
 namespace dlo::embedded {
 
-/// The messages of one key, in the order of publication. Only the head is in play: ready, delayed
-/// or leased. The others are held.
-struct KeyLine {
-  const std::string* name = nullptr;
-  SlotNumber head = no_slot;
-  Line followers;
-  bool on_hold = false;  // a dead head keeps them back until the key is freed
-};
-
 /// Messages by publication, linked through their slots.
 struct Chain {
   SlotNumber oldest = no_slot;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dlo/core/decide.h"
+
 namespace dlo::embedded {
 namespace {
 
@@ -76,6 +78,14 @@ Counters read_counters(ByteReader& from) {
     *count = static_cast<std::uint32_t>(std::min<std::uint64_t>(from.number(), UINT32_MAX));
   }
   return counters;
+}
+
+void MessageState::begin_anew() noexcept {
+  counters = after_replay(counters, ReplayCount::restart);
+  first_attempt_at.reset();
+  previous_delay = Millis{0};
+  interrupted = false;
+  interruptions = 0;
 }
 
 bool MessageState::is_fresh() const noexcept {

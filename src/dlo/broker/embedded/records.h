@@ -47,6 +47,9 @@ struct MessageState {
   std::string last_error;
   std::string trail;
   std::shared_ptr<const Failure> undecodable;
+  /// Sent back from the dead set: counts as after a replay, and nothing of its earlier attempts but
+  /// their error.
+  void begin_anew() noexcept;
   /// Nothing worth a record.
   [[nodiscard]] bool is_fresh() const noexcept;
   /// ... but for counts.

@@ -17,15 +17,6 @@
 
 namespace dlo::memory {
 
-/// The messages of one key, in the order of publication. Only the head is in play: ready, delayed
-/// or leased. The others are held.
-struct KeyLine {
-  const std::string* name = nullptr;
-  SlotNumber head = no_slot;
-  Line followers;
-  bool on_hold = false;  // a dead head keeps them back until the key is freed
-};
-
 /// A message on its way in, stamped and measured.
 struct Arrival {
   MessagePtr message;

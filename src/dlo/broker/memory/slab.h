@@ -13,8 +13,6 @@
 
 namespace dlo::memory {
 
-struct KeyLine;
-
 enum class Place : std::uint8_t { free, ready, delayed, leased, held };
 inline constexpr std::size_t place_count = 5;
 
