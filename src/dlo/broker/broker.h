@@ -120,7 +120,8 @@ class QueueAdmin;
 ///          waiting, leased or held head keeps back its own key only. Interrupted ones come first
 ///          (R7). Then priority, and within it who has been ready longest; whoever waits long
 ///          enough passes a higher priority, and whoever comes back goes to the end, so neither
-///          low ones nor those behind a failing one starve (I10).
+///          low ones nor those behind a failing one starve (I10). The next of a key is ready since
+///          the one before it left, so keys take turns however long one of them is.
 /// Age      A message past its `expires_at` is handed out with `expired` set, for the engine to
 ///          dead-letter, or dropped and counted where the source is set to do so (R8). Delays end
 ///          at `expires_at`.

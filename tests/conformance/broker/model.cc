@@ -34,6 +34,17 @@ void BrokerModel::advance(TimePoint now) {
   }
 }
 
+void BrokerModel::promote() {
+  if (!options_.keys_in_order) return;
+  auto seen = on_hold_;
+  for (auto& [number, entry] : items_) {
+    auto& item = entry.second;
+    if (item.key.empty() || !seen.insert(item.key).second || item.head) continue;
+    item.head = true;
+    item.since = now_;
+  }
+}
+
 void BrokerModel::end_all_leases() {
   for (auto& [number, entry] : items_) {
     if (entry.second.leased_until) end_lease(entry.second, now_);
@@ -48,6 +59,7 @@ void BrokerModel::wait(Item& item, TimePoint again_at) const {
 void BrokerModel::publish(const std::string& id, Item item, Millis delay) {
   wait(item, now_ + delay);
   items_.emplace(++numbers_.published, std::pair{id, std::move(item)});
+  promote();
 }
 
 BrokerModel::Place BrokerModel::place(std::uint64_t number) const {
@@ -75,6 +87,7 @@ void BrokerModel::drop_expired() {
       const auto& item = at->second.second;
       if (place(at->first) != Place::ready || !is_expired(item)) continue;
       items_.erase(at);
+      promote();
       ++numbers_.expired;
       again = true;
       break;
@@ -173,12 +186,14 @@ SettleAnswer BrokerModel::settle(const Settlement& settlement) {
   if (std::holds_alternative<Completed>(settlement.ending)) {
     ++numbers_.completed;
     items_.erase(at);
+    promote();
     return answer;
   }
   if (const auto* dead = std::get_if<DeadLettered>(&settlement.ending)) {
     ++numbers_.dead_lettered;
     if (dead->hold_key && options_.keys_in_order && !item.key.empty()) on_hold_.insert(item.key);
     items_.erase(at);
+    promote();
     return answer;
   }
   item.leased_until.reset();
@@ -217,6 +232,7 @@ std::uint64_t BrokerModel::purge() {
   const auto gone =
       std::erase_if(items_, [](const auto& each) { return !each.second.second.leased_until; });
   numbers_.purged += gone;
+  promote();
   return gone;
 }
 

@@ -27,6 +27,7 @@ class BrokerModel {
     std::optional<TimePoint> leased_until;
     LeaseToken lease;
     bool started = false;
+    bool head = false;   // first of its key, so in play
     bool ahead = false;  // interrupted: comes first
     bool interrupted = false;
     bool repeat = false;
@@ -50,7 +51,10 @@ class BrokerModel {
   bool renew(const LeaseToken& lease, Millis lease_for);
   SettleAnswer settle(const Settlement& settlement);
   std::uint64_t purge();
-  void free_key(const std::string& key) { on_hold_.erase(key); }
+  void free_key(const std::string& key) {
+    on_hold_.erase(key);
+    promote();
+  }
   void pause(bool paused) { numbers_.paused = paused; }
   void end_all_leases();
   [[nodiscard]] SourceStats stats() const;
@@ -63,6 +67,8 @@ class BrokerModel {
   [[nodiscard]] Millis rank(const Item& item) const;
   [[nodiscard]] Numbered::iterator find(const LeaseToken& lease);
   void end_lease(Item& item, TimePoint at);
+  /// Whoever has become the first of its key is ready since now.
+  void promote();
   void wait(Item& item, TimePoint again_at) const;
   void drop_expired();
   [[nodiscard]] bool is_expired(const Item& item) const {

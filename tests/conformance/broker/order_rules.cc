@@ -271,16 +271,66 @@ TEST_P(BrokerSuite, MessagesWithoutAKeyDoNotWaitForEachOther) {
   EXPECT_EQ(take(3).size(), 1U);
 }
 
-TEST_P(BrokerSuite, AFollowerKeepsTheAgeOfItsPublication) {
+TEST_P(BrokerSuite, KeysTakeTurns) {  // a long key is not served before a short one
   NEEDS(key_order);
+  for (const Millis apart : {0ms, 1ms}) {  // also if everything happens in one millisecond
+    open();
+    for (int i = 0; i < 100; ++i) publish("a", noon, "a");
+    auto now = noon + apart;
+    publish("b", now, "b");
+    publish("none", now);
+    publish("b", now, "b");
+    Ids order;
+    for (int i = 0; i < 6; ++i) {
+      now += apart;
+      const auto got = take_one(now);
+      order.push_back(got.message->id);
+      now += apart;
+      settle(got, Completed{}, now);
+    }
+    EXPECT_EQ(order, (Ids{"a", "b", "none", "a", "b", "a"}));
+  }
+}
+
+TEST_P(BrokerSuite, KeysTakeTurnsAfterARestart) {
+  NEEDS(key_order);
+  NEEDS(restart);
   NEEDS(exact_order);
-  publish("a-1", noon, "a");
-  publish("a-2", noon + 1ms, "a");
-  for (int i = 0; i < 5; ++i) publish("later", noon + 2ms);
-  const auto head = take_one(noon + 3ms);
-  ASSERT_EQ(head.message->id, "a-1");
-  settle(head, Completed{}, noon + 4ms);
-  EXPECT_EQ(take_one(noon + 5ms).message->id, "a-2");
+  for (const auto how : {Restart::clean, Restart::crash}) {
+    open();
+    for (int i = 0; i < 100; ++i) publish("a", noon, "a");
+    publish("b", noon + 1ms, "b");
+    settle(take_one(noon + 2ms), Completed{}, noon + 3ms);
+    restart(how, noon + 4ms);
+    EXPECT_EQ(ids(take(10, noon + 5ms)), (Ids{"b", "a"}));
+  }
+}
+
+TEST_P(BrokerSuite, AFollowerIsReadySinceItsHeadLeft) {  // whichever way it left
+  NEEDS(key_order);
+  NEEDS(admin);
+  const std::pair<const char*, std::function<void(const Delivery&)>> ways[] = {
+      {"completed", [this](const Delivery& head) { settle(head, Completed{}, noon + 4ms); }},
+      {"dead", [this](const Delivery& head) { settle(head, DeadLettered{}, noon + 4ms); }},
+      {"freed",
+       [this](const Delivery& head) {
+         settle(head, DeadLettered{.hold_key = true}, noon + 4ms);
+         must(admin().free_key("a"));
+       }},
+  };
+  for (const auto& [name, leave] : ways) {
+    SCOPED_TRACE(name);
+    open();
+    publish("a-1", noon, "a");
+    publish("a-2", noon + 1ms, "a");
+    for (int i = 0; i < 5; ++i) publish("other", noon + 2ms);
+    const auto head = take_one(noon + 3ms);
+    ASSERT_EQ(head.message->id, "a-1");
+    leave(head);
+    publish("last", noon + 5ms);
+    EXPECT_EQ(ids(take(10, noon + 6ms)),
+              (Ids{"other", "other", "other", "other", "other", "a-2", "last"}));
+  }
 }
 
 TEST_P(BrokerSuite, WithoutKeyOrderOneKeyIsHandedOutTogether) {

@@ -163,7 +163,8 @@ class Depot {
 
   // settling
   Ended decide(Lease& lease, const Ending& ending, TimePoint now);
-  Result<Placed> write(const std::vector<Ended>& ended, const std::vector<Lease*>& completed);
+  Result<Placed> write(const std::vector<Ended>& ended, const std::vector<Lease*>& completed,
+                       TimePoint now);
   void carry_out(const std::vector<Ended>& ended, const Placed& placed, TimePoint now);
 
   [[nodiscard]] Lease* find(const LeaseToken& token, std::uint16_t queue) noexcept;

@@ -86,6 +86,7 @@ Result<void> Depot::free_key(std::uint16_t number, const std::string& key) {
   std::string bytes;
   ByteWriter out(bytes);
   out.u16(number);
+  out.moment(holdings_.latest());
   out.text(key);
   return write_down(lock, RecordType::key_freed, std::move(bytes), [&] {
     holdings_.free_key(**found, key, holdings_.latest());
@@ -104,6 +105,7 @@ Result<std::uint64_t> Depot::move_all(std::uint16_t from, std::uint16_t to) {
   ByteWriter out(bytes);
   out.u16(from);
   out.u16(to);
+  out.moment(holdings_.latest());
   const auto arriving = arriving_in(from);
   encode_slots(arriving, bytes);
   std::uint64_t count = 0;
@@ -152,11 +154,14 @@ Result<std::uint64_t> Depot::purge(std::uint16_t number) {
     auto found = usable(number, "embedded.purge");
     if (!found) return found.error();
     std::string bytes;
-    ByteWriter(bytes).u16(number);
+    ByteWriter out(bytes);
+    out.u16(number);
+    out.moment(holdings_.latest());
     const auto arriving = arriving_in(number);
     encode_slots(arriving, bytes);
     const auto done = write_down(lock, RecordType::purged, std::move(bytes), [&] {
-      count = holdings_.purge_fresh(**found, SlotSet(arriving.begin(), arriving.end()), rest);
+      count = holdings_.purge_fresh(**found, SlotSet(arriving.begin(), arriving.end()), rest,
+                                    holdings_.latest());
       ring(number, 2);
     });
     if (!done) return done.error();
@@ -194,7 +199,7 @@ Result<std::uint64_t> Depot::purge_stateful(std::uint16_t number,
   }
   if (removals.empty()) return std::uint64_t{0};
   std::string bytes;
-  embedded::encode(removals, bytes);
+  embedded::encode(removals, holdings_.latest(), bytes);
   const auto done = write_down(lock, RecordType::removed, std::move(bytes), [&] {
     holdings_.remove_waiting(**found, removals, holdings_.latest());
   });

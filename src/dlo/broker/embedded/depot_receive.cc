@@ -212,7 +212,7 @@ Result<void> Depot::drop_expired(const std::vector<Claim>& expired, TimePoint no
     }
   }
   std::string record;
-  embedded::encode(removals, record);
+  embedded::encode(removals, now, record);
   RecordList records;
   records.add(RecordType::removed, std::move(record));
   const auto placed = append(records);

@@ -83,7 +83,8 @@ Depot::Ended Depot::decide(Lease& lease, const Ending& ending, TimePoint now) {
 }
 
 // All endings of one call, as one list: states one by one, the rest together.
-Result<Placed> Depot::write(const std::vector<Ended>& ended, const std::vector<Lease*>& completed) {
+Result<Placed> Depot::write(const std::vector<Ended>& ended, const std::vector<Lease*>& completed,
+                            TimePoint now) {
   RecordList records;
   std::vector<SlotNumber> done;
   std::vector<Removal> removed;
@@ -113,10 +114,13 @@ Result<Placed> Depot::write(const std::vector<Ended>& ended, const std::vector<L
     records.add(type, std::move(bytes));
   };
   if (!done.empty()) {
-    add(RecordType::completed, [&](std::string& out) { encode_slots(done, out); });
+    add(RecordType::completed, [&](std::string& out) {
+      ByteWriter(out).moment(now);
+      encode_slots(done, out);
+    });
   }
   if (!removed.empty()) {
-    add(RecordType::removed, [&](std::string& out) { embedded::encode(removed, out); });
+    add(RecordType::removed, [&](std::string& out) { embedded::encode(removed, now, out); });
   }
   if (!returned.empty()) {
     add(RecordType::returned, [&](std::string& out) { embedded::encode(returned, out); });
@@ -174,7 +178,7 @@ Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
       if (const auto done = hand_over_ends(lock); !done) return done.error();
       return answers;
     }
-    const auto placed = write(ended, completed);
+    const auto placed = write(ended, completed, now);
     if (!placed) {
       for (const Ended& each : ended) each.lease->ending = false;
       for (Lease* lease : completed) lease->ending = false;
@@ -221,7 +225,7 @@ Result<void> Depot::end_leases(const std::vector<Lease*>& leases, TimePoint now)
     ended.push_back(std::move(each));
   }
   if (ended.empty()) return {};
-  const auto placed = write(ended, {});
+  const auto placed = write(ended, {}, now);
   if (!placed) {  // nothing changed: look again later
     for (const Ended& each : ended) {
       holdings_.leases().timing().set(each.lease->index, now + Millis{1000});

@@ -246,6 +246,9 @@ void Holdings::promote(QueueState& queue, KeyLine& line, TimePoint now) {
   }
   line.head = line.followers.pop(slots_);
   heads_[line.head] = &line;
+  // Ready since now, not since it was published: so keys take turns.
+  Slot& slot = slots_.edit(line.head);
+  slot.set_time(std::max(slot.time(), pack(now)));
   wait_or_ready(line.head, now);
 }
 

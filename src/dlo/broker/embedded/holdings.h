@@ -93,7 +93,7 @@ class Holdings {
   /// Removes what nobody has leased and has no state; those that have one are listed in `rest`.
   /// `arriving` are not there yet; when a journal is read back they are, and are left alone.
   std::uint64_t purge_fresh(QueueState& queue, const SlotSet& arriving,
-                            std::vector<SlotNumber>& rest);
+                            std::vector<SlotNumber>& rest, TimePoint now);
   void remove_waiting(QueueState& queue, const std::vector<Removal>& removals, TimePoint now);
   void free_key(QueueState& queue, const std::string& key, TimePoint now);
   /// Everything that waits, but for keys whose head is leased or dead; answers how many went.

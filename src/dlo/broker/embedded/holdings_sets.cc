@@ -27,7 +27,7 @@ void Holdings::keep_in_lines(QueueState& queue, F&& stays) {
 }
 
 std::uint64_t Holdings::purge_fresh(QueueState& queue, const SlotSet& arriving,
-                                    std::vector<SlotNumber>& rest) {
+                                    std::vector<SlotNumber>& rest, TimePoint now) {
   const auto stays = [&](SlotNumber number) {
     return slots_[number].has_state || arriving.contains(number);
   };
@@ -63,7 +63,7 @@ std::uint64_t Holdings::purge_fresh(QueueState& queue, const SlotSet& arriving,
     KeyLine& line = entry->second;
     const bool gone = line.head == no_slot && !line.on_hold && line.followers.empty();
     const bool headless = line.head == no_slot && !line.on_hold && !line.followers.empty();
-    if (headless) promote(queue, line, latest_);
+    if (headless) promote(queue, line, now);
     entry = gone ? queue.keys.erase(entry) : std::next(entry);
   }
   queue.totals.purged += count;

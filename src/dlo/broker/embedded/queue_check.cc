@@ -197,14 +197,14 @@ class Dumper {
       if (queues_.size() <= queue->number) queues_.resize(queue->number + 1U);
       queues_[queue->number] = out.queue = queue->options.source;
       out.text = "number " + std::to_string(queue->number);
-    } else if (type == RecordType::claimed || type == RecordType::completed) {
+    } else if (type == RecordType::claimed) {
       out.text = slots_text(decode_slots(in));
-    } else if (type == RecordType::started) {
+    } else if (type == RecordType::started || type == RecordType::completed) {
       in.moment();
       out.text = slots_text(decode_slots(in));
     } else if (type == RecordType::removed) {
       std::vector<SlotNumber> slots;
-      for (const Removal& each : decode_removals(entry.body).value_or(std::vector<Removal>{})) {
+      for (const Removal& each : decode_removals(entry.body).value_or(Removals{}).all) {
         slots.push_back(each.slot);
       }
       out.text = slots_text(slots);

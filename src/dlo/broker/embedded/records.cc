@@ -212,8 +212,9 @@ std::optional<StateRecord> decode_state(std::string_view bytes) {
   return record;
 }
 
-void encode(const std::vector<Removal>& removals, std::string& out) {
+void encode(const std::vector<Removal>& removals, TimePoint now, std::string& out) {
   ByteWriter to(out);
+  to.moment(now);
   for (const Removal& each : removals) {
     to.u32(each.slot);
     to.u8(static_cast<std::uint8_t>(each.why));
@@ -221,9 +222,10 @@ void encode(const std::vector<Removal>& removals, std::string& out) {
   }
 }
 
-std::optional<std::vector<Removal>> decode_removals(std::string_view bytes) {
+std::optional<Removals> decode_removals(std::string_view bytes) {
   ByteReader from(bytes);
-  std::vector<Removal> removals;
+  Removals removals;
+  removals.now = from.moment();
   while (from.ok() && !from.at_end()) {
     Removal each;
     each.slot = from.u32();
@@ -231,7 +233,7 @@ std::optional<std::vector<Removal>> decode_removals(std::string_view bytes) {
     if (why > static_cast<std::uint8_t>(Why::purged)) return std::nullopt;
     each.why = static_cast<Why>(why);
     each.body_segment = from.u32();
-    removals.push_back(each);
+    removals.all.push_back(each);
   }
   if (!from.ok()) return std::nullopt;
   return removals;

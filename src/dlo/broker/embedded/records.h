@@ -131,8 +131,13 @@ struct Removal {
   Why why = Why::completed;
   std::uint32_t body_segment = 0;  // only if it had a state: the record it has names the state
 };
-void encode(const std::vector<Removal>& removals, std::string& out);
-[[nodiscard]] std::optional<std::vector<Removal>> decode_removals(std::string_view record);
+/// What they leave behind counts as ready since `now`.
+void encode(const std::vector<Removal>& removals, TimePoint now, std::string& out);
+struct Removals {
+  TimePoint now{};
+  std::vector<Removal> all;
+};
+[[nodiscard]] std::optional<Removals> decode_removals(std::string_view record);
 
 struct Return {
   SlotNumber slot = no_slot;
@@ -142,7 +147,7 @@ struct Return {
 void encode(const std::vector<Return>& returns, std::string& out);
 [[nodiscard]] std::optional<std::vector<Return>> decode_returns(std::string_view record);
 
-/// `claimed`, `completed`: the slots. `started`: also when.
+/// `claimed`: the slots. `started`, `completed`: when, then the slots.
 void encode_slots(const std::vector<SlotNumber>& slots, std::string& out);
 [[nodiscard]] std::vector<SlotNumber> decode_slots(ByteReader& in);
 

@@ -36,13 +36,13 @@ Result<void> Replay::apply_small(const Entry& entry) {
   };
   const auto type = static_cast<RecordType>(entry.type);
   if (type == RecordType::claimed || type == RecordType::completed || type == RecordType::started) {
-    const auto when = type == RecordType::started ? in.moment() : TimePoint{};
-    if (type == RecordType::started) holdings_.note_moment(when);
+    const auto when = type == RecordType::claimed ? TimePoint{} : in.moment();
+    if (type != RecordType::claimed) holdings_.note_moment(when);
     for (const auto slot : decode_slots(in)) {
       if (!known(slot)) return unreadable(entry);
       Lease* lease = holdings_.lease_of(slot);
       if (type == RecordType::completed) {
-        holdings_.remove({slot, Why::completed, 0}, TimePoint{});
+        holdings_.remove({slot, Why::completed, 0}, when);
       } else if (type == RecordType::claimed && lease == nullptr) {
         holdings_.lease(slot, 0, TimePoint{});
       } else if (type == RecordType::started && lease != nullptr) {
@@ -55,14 +55,16 @@ Result<void> Replay::apply_small(const Entry& entry) {
   if (type == RecordType::removed) {
     const auto removals = decode_removals(entry.body);
     if (!removals) return unreadable(entry);
-    for (const Removal& each : *removals) {
+    const auto& all = removals->all;
+    for (const Removal& each : all) {
       if (!known(each.slot)) return unreadable(entry);
     }
-    if (!removals->empty() && removals->front().why == Why::purged) {
-      holdings_.remove_waiting(holdings_.queue_of(removals->front().slot), *removals, TimePoint{});
+    holdings_.note_moment(removals->now);
+    if (!all.empty() && all.front().why == Why::purged) {
+      holdings_.remove_waiting(holdings_.queue_of(all.front().slot), all, removals->now);
       return {};
     }
-    for (const Removal& each : *removals) holdings_.remove(each, TimePoint{});
+    for (const Removal& each : all) holdings_.remove(each, removals->now);
     return {};
   }
   const auto returns = decode_returns(entry.body);
@@ -94,7 +96,8 @@ Result<void> Replay::apply(const Entry& entry) {
       const bool known = record && record->slot < holdings_.slots().size() &&
                          holdings_.slots()[record->slot].place != Place::free;
       if (!known) return unreadable(entry);
-      holdings_.set_state(*record, {entry.location, entry.sequence}, TimePoint{});
+      // Only a death leaves its key to others, and its `due` is the moment of it.
+      holdings_.set_state(*record, {entry.location, entry.sequence}, record->due);
       return {};
     }
     case RecordType::claimed:
@@ -121,10 +124,12 @@ Result<void> Replay::apply_to_queue(const Entry& entry) {
   if (queue == nullptr) return unreadable(entry);
   if (type == RecordType::purged) {
     std::vector<SlotNumber> rest;
+    const auto now = in.moment();
     const auto arriving = decode_slots(in);
-    holdings_.purge_fresh(*queue, SlotSet(arriving.begin(), arriving.end()), rest);
+    holdings_.purge_fresh(*queue, SlotSet(arriving.begin(), arriving.end()), rest, now);
   } else if (type == RecordType::key_freed) {
-    holdings_.free_key(*queue, std::string(in.text()), TimePoint{});
+    const auto now = in.moment();
+    holdings_.free_key(*queue, std::string(in.text()), now);
   } else if (type == RecordType::paused) {
     queue->totals.paused = in.u8() != 0;
   } else if (type == RecordType::redriven) {
@@ -132,8 +137,9 @@ Result<void> Replay::apply_to_queue(const Entry& entry) {
   } else if (type == RecordType::moved) {
     QueueState* to = holdings_.queue(in.u16());
     if (to == nullptr) return unreadable(entry);
+    const auto now = in.moment();
     const auto arriving = decode_slots(in);
-    holdings_.move_all(*queue, *to, SlotSet(arriving.begin(), arriving.end()), TimePoint{});
+    holdings_.move_all(*queue, *to, SlotSet(arriving.begin(), arriving.end()), now);
   } else {
     return unreadable(entry);
   }

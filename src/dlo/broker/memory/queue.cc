@@ -316,7 +316,7 @@ void Queue::promote(KeyLine& line, TimePoint now) {
   }
   line.head = line.followers.pop(slab_);
   Slot& slot = slab_[line.head];
-  slot.since = std::max(slot.since, std::min(slot.due, now));
+  slot.since = now;  // not since it was published: so keys take turns
   wait_or_ready(line.head, now);
 }
 
