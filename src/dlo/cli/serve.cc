@@ -98,8 +98,10 @@ int serve(Context& context, const ServeArguments& arguments) {
   Signals signals;  // before any thread exists, so that all inherit the mask
   auto office = SqliteOffice::open(context.data);
   if (!office) return fail(context, office.error());
-  auto server = HttpServer::listen(
-      *options, [&](const HttpRequest& request) { return answer(**office, request); });
+  auto server =
+      HttpServer::listen(*options, [&](const HttpRequest& request, const ExchangePtr& exchange) {
+        exchange->send(answer(**office, request));
+      });
   if (!server) return fail(context, server.error());
 
   const std::string host =

@@ -1,0 +1,97 @@
+#include "dlo/server/answer_text.h"
+
+#include <array>
+#include <charconv>
+
+#include "dlo/server/gzip.h"
+
+namespace dlo {
+namespace {
+
+/// A header cannot smuggle a second one, whatever a handler put into it.
+void append_value(std::string& out, std::string_view value) {
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += (byte < 0x20 && c != '\t') || byte == 0x7F ? ' ' : c;
+  }
+}
+
+void append_head(std::string& out, const HttpResponse& response) {
+  out += "HTTP/1.1 ";
+  out += std::to_string(response.status);
+  out += ' ';
+  out += reason_phrase(response.status);
+  out += "\r\nServer: dlo\r\nX-Content-Type-Options: nosniff\r\n";
+  if (!response.content_type.empty()) {
+    out += "Content-Type: ";
+    append_value(out, response.content_type);
+    out += "\r\n";
+  }
+  for (const auto& header : response.headers) {
+    out += header.name;
+    out += ": ";
+    append_value(out, header.value);
+    out += "\r\n";
+  }
+}
+
+bool has_body(int status) noexcept {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+}  // namespace
+
+std::string answer_text(HttpResponse response, const AnswerForm& form) {
+  bool varies = false;
+  if (is_worth_packing(response.body.size(), response.content_type)) {
+    varies = true;
+    if (form.gzip) {
+      if (auto packed = gzip(response.body)) {
+        response.body = std::move(*packed);
+        response.headers.push_back({"Content-Encoding", "gzip"});
+      }
+    }
+  }
+  std::string out;
+  out.reserve(256 + response.body.size());
+  append_head(out, response);
+  if (varies) out += "Vary: Accept-Encoding\r\n";
+  if (has_body(response.status)) {
+    out += "Content-Length: ";
+    out += std::to_string(response.body.size());
+    out += "\r\n";
+  }
+  out += form.keep_alive ? (form.is_1_0 ? "Connection: keep-alive\r\n\r\n" : "\r\n")
+                         : "Connection: close\r\n\r\n";
+  if (!form.head_only && has_body(response.status)) out += response.body;
+  return out;
+}
+
+std::string stream_head_text(const HttpResponse& head, const AnswerForm& form) {
+  std::string out;
+  append_head(out, head);
+  out += form.is_1_0 ? "" : "Transfer-Encoding: chunked\r\n";
+  out += form.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
+  out += piece_text(head.body, form);
+  return out;
+}
+
+std::string piece_text(std::string_view piece, const AnswerForm& form) {
+  std::string out;
+  if (piece.empty() || form.head_only) return out;  // an empty chunk would be the end
+  if (form.is_1_0) return std::string(piece);
+  std::array<char, 16> size{};
+  const auto end = std::to_chars(size.data(), size.data() + size.size(), piece.size(), 16).ptr;
+  out.reserve(piece.size() + 16);
+  out.append(size.data(), end);
+  out += "\r\n";
+  out += piece;
+  out += "\r\n";
+  return out;
+}
+
+std::string stream_end_text(const AnswerForm& form) {
+  return form.is_1_0 || form.head_only ? "" : "0\r\n\r\n";
+}
+
+}  // namespace dlo
