@@ -1,10 +1,10 @@
 #include <ostream>
 
-#include "dlo/cli/lifted.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/json.h"
+#include "dlo/json/lifted.h"
 #include "dlo/json/writer.h"
 #include "dlo/query/query_text.h"
 #include "dlo/query/quoting.h"

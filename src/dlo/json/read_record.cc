@@ -5,6 +5,7 @@
 #include "dlo/json/fields.h"
 #include "dlo/json/json.h"
 #include "dlo/json/names.h"
+#include "dlo/json/read_parts.h"
 
 namespace dlo {
 namespace {
@@ -49,6 +50,8 @@ void inside(JsonFields& fields, std::string_view name, const Read& read) {
   read(object);
 }
 
+}  // namespace
+
 Headers read_headers(JsonFields& fields) {
   Headers headers;
   each(fields, "headers", [&headers](JsonFields& header) {
@@ -57,6 +60,8 @@ Headers read_headers(JsonFields& fields) {
   });
   return headers;
 }
+
+namespace {
 
 Counters read_counters(JsonFields& fields) {
   Counters out;
@@ -80,6 +85,8 @@ Owner read_owner(JsonFields& fields) {
   owner.parent = fields.text("parent");
   return owner;
 }
+
+}  // namespace
 
 Message read_message(JsonFields& fields) {
   Message message;
@@ -105,6 +112,8 @@ Message read_message(JsonFields& fields) {
   return message;
 }
 
+namespace {}  // namespace
+
 Failure read_failure(JsonFields& fields) {
   Failure failure;
   failure.type = fields.text("type");
@@ -121,6 +130,8 @@ Failure read_failure(JsonFields& fields) {
   if (const auto wait = fields.integer("retry_after_ms")) failure.retry_after = Millis{*wait};
   return failure;
 }
+
+namespace {
 
 Attempt read_attempt(JsonFields& fields) {
   Attempt attempt;

@@ -1,18 +1,18 @@
-#include "dlo/cli/lifted.h"
+#include "dlo/json/lifted.h"
 
 #include <algorithm>
 #include <charconv>
 
 #include "dlo/core/spelling.h"
 
-namespace dlo::cli {
+namespace dlo {
 namespace {
 
 constexpr std::string_view body_prefix = "body.";
 constexpr std::string_view header_prefix = "header.";
 
 Error refuse(const std::string& text, const std::string& why) {
-  return {Code::invalid_argument, "cli.columns",
+  return {Code::invalid_argument, "json.columns",
           "--columns " + in_quotes(text) + ": " + why +
               " Write payment_id=body.PaymentId or tenant=header.tenant."};
 }
@@ -98,4 +98,4 @@ std::vector<LiftedValue> lift(const std::vector<LiftedColumn>& columns, const Me
   return values;
 }
 
-}  // namespace dlo::cli
+}  // namespace dlo

@@ -10,7 +10,7 @@
 #include "dlo/json/text/value.h"
 #include "dlo/json/writer.h"
 
-namespace dlo::cli {
+namespace dlo {
 
 /// A column that a list takes out of messages: `payment_id=body.PaymentId`, `tenant=header.tenant`.
 /// Without a title it is called what it shows.
@@ -36,4 +36,4 @@ struct LiftedValue {
 [[nodiscard]] std::vector<LiftedValue> lift(const std::vector<LiftedColumn>& columns,
                                             const Message& message);
 
-}  // namespace dlo::cli
+}  // namespace dlo

@@ -1,4 +1,4 @@
-#include "dlo/cli/lifted.h"
+#include "dlo/json/lifted.h"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "support/must.h"
 
-namespace dlo::cli {
+namespace dlo {
 namespace {
 
 using dlo::testing::must;
@@ -63,4 +63,4 @@ TEST(LiftedColumns, AreRefusedWithTheWayToWriteThem) {
 }
 
 }  // namespace
-}  // namespace dlo::cli
+}  // namespace dlo
