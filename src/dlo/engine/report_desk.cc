@@ -1,0 +1,72 @@
+#include "dlo/engine/report_desk.h"
+
+#include <random>
+#include <utility>
+
+namespace dlo {
+namespace {
+
+std::uint64_t random_bits() {
+  thread_local std::mt19937_64 generator(std::random_device{}());
+  return generator();
+}
+
+}  // namespace
+
+ReportDesk::ReportDesk(Office& office, std::shared_ptr<const RuleBook> rules, Origin origin,
+                       const Clock& clock)
+    : office_(office),
+      rules_(std::move(rules)),
+      clock_(clock),
+      writer_(office),
+      suspects_(office, "reports"),
+      procedure_(rules_, nobody_, {}, writer_, suspects_, std::move(origin)) {}
+
+Result<Plan> ReportDesk::decide(Report& report, TimePoint now) {
+  Item item;
+  item.delivery.message = report.message;
+  item.delivery.counters = report.counters;
+  item.delivery.lease = LeaseToken{report.delivery};
+  item.has_caller = true;
+  item.running = report.counters;
+  Plan plan = procedure_.after_report(item, std::move(report.failure), now, random_bits());
+  if (plan.kind != Plan::Kind::dead && plan.kind != Plan::Kind::wait) return plan;
+  if (!plan.named) {
+    if (auto named = writer_.name(item.delivery, *plan.record); !named) return named.error();
+  }
+  plan.record->source_unsettled = false;  // whoever reports holds the message
+  plan.record->handler = std::move(report.handler);
+  plan.record->metadata = std::move(report.metadata);
+  plan.record->tags = std::move(report.tags);
+  return plan;
+}
+
+Result<std::vector<Reported>> ReportDesk::report(std::vector<Report> reports, const Also& also) {
+  const TimePoint now = clock_.now();
+  std::vector<Reported> answers;
+  std::vector<std::optional<std::size_t>> places;  // of each report's append among the changes
+  std::vector<Change> changes;
+  for (Report& report : reports) {
+    auto plan = decide(report, now);
+    if (!plan) return plan.error();
+    Reported& answer = answers.emplace_back();
+    auto& place = places.emplace_back();
+    for (Change& change : plan->changes) changes.push_back(std::move(change));
+    if (plan->kind == Plan::Kind::dead || plan->kind == Plan::Kind::wait) {
+      place = changes.size();
+      answer.record = plan->record->id;
+      writer_.write({}, plan->record, std::move(plan->attempts), now, changes);
+    }
+    answer.decision = std::move(plan->decision);
+  }
+  if (also) also(answers, changes);
+  if (changes.empty()) return answers;
+  const auto applied = office_.apply(changes);
+  if (!applied) return applied.error();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (places[i]) answers[i].effect = (*applied)[*places[i]].effect;
+  }
+  return answers;
+}
+
+}  // namespace dlo
