@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -7,12 +6,6 @@
 
 namespace dlo::testing {
 namespace {
-
-int port_in(const std::string& text) {
-  const std::string address = "http://127.0.0.1:";
-  const std::size_t found = text.find(address);
-  return found == std::string::npos ? 0 : std::atoi(text.c_str() + found + address.size());
-}
 
 // An operator starts the office, checks its health, tries to start it twice, and stops it.
 TEST(Scenario, AServerStartsAnswersRefusesASecondWriterAndStopsOnSigterm) {

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -137,6 +138,13 @@ std::string http_get(int port, const std::string& path) {
   }
   ::close(fd);
   return answer;
+}
+
+std::uint16_t port_in(const std::string& text) {
+  const std::string address = "http://127.0.0.1:";
+  const std::size_t found = text.find(address);
+  if (found == std::string::npos) return 0;
+  return static_cast<std::uint16_t>(std::atoi(text.c_str() + found + address.size()));
 }
 
 }  // namespace dlo::testing

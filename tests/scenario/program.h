@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -34,6 +35,9 @@ class Running {
   int out_ = -1;
   std::string text_;
 };
+
+/// The port in what a server says when it begins to serve.
+std::uint16_t port_in(const std::string& text);
 
 /// One GET over a plain socket to 127.0.0.1; the whole answer.
 std::string http_get(int port, const std::string& path);

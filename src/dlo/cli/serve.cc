@@ -1,9 +1,15 @@
+#include <array>
 #include <charconv>
 #include <csignal>
 #include <ostream>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
+#include <utility>
 
+#include "dlo/api/service.h"
 #include "dlo/cli/verbs.h"
+#include "dlo/engine/clock.h"
 #include "dlo/server/http_server.h"
 #include "dlo/store/office.h"
 #include "dlo/store/sqlite/sqlite_office.h"
@@ -40,31 +46,17 @@ Result<HttpOptions> parse_listen(const std::string& text) {
   return options;
 }
 
-HttpResponse answer(Office& office, const HttpRequest& request) {
-  HttpResponse response;
-  const std::string path = request.target.substr(0, request.target.find('?'));
-  if (path != "/healthz") {
-    response.status = 404;
-    response.content_type = "application/problem+json";
-    response.body =
-        "{\"type\":\"about:blank\",\"status\":404,\"code\":\"not_found\",\"detail\":"
-        "\"There is nothing here. Try /healthz.\"}\n";
-    return response;
-  }
-  if (request.method != "GET" && request.method != "HEAD") {
-    response.status = 405;
-    response.content_type = "application/problem+json";
-    response.body =
-        "{\"type\":\"about:blank\",\"status\":405,\"code\":\"method_not_allowed\","
-        "\"detail\":\"Use GET.\"}\n";
-    return response;
-  }
-  AggregateRequest nothing;
-  nothing.tallies = false;
-  const auto numbers = office.aggregate(nothing);
-  response.status = numbers ? 200 : 503;
-  response.body = numbers ? "{\"status\":\"ok\"}\n" : "{\"status\":\"office unavailable\"}\n";
-  return response;
+/// Ten thousand connections need as many descriptors.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::string node_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "local";
 }
 
 /// Blocks SIGINT and SIGTERM everywhere and hands them to one thread: no work in a handler.
@@ -98,10 +90,14 @@ int serve(Context& context, const ServeArguments& arguments) {
   Signals signals;  // before any thread exists, so that all inherit the mask
   auto office = SqliteOffice::open(context.data);
   if (!office) return fail(context, office.error());
-  auto server =
-      HttpServer::listen(*options, [&](const HttpRequest& request, const ExchangePtr& exchange) {
-        exchange->send(answer(**office, request));
-      });
+  raise_descriptor_limit();
+  const SystemClock clock;
+  api::ServiceOptions chosen;
+  chosen.origin.node = node_name();
+  api::Service service(**office, clock, chosen);
+  auto server = HttpServer::listen(*options, [&service](HttpRequest request, ExchangePtr exchange) {
+    service.handle(std::move(request), std::move(exchange));
+  });
   if (!server) return fail(context, server.error());
 
   const std::string host =
@@ -115,6 +111,7 @@ int serve(Context& context, const ServeArguments& arguments) {
   });
   (*server)->run();
   waiter.join();
+  service.stop();  // what it was still doing is done before the server and the office go
   context.out << "Stopped. Everything acknowledged is in '" << context.data << "'." << std::endl;
   return exit_ok;
 }

@@ -1,0 +1,293 @@
+#include "dlo/api/acts.h"
+
+#include <random>
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/audit_text.h"
+#include "dlo/api/body.h"
+#include "dlo/api/lookup.h"
+#include "dlo/api/notes.h"
+#include "dlo/core/encoding.h"
+#include "dlo/core/spelling.h"
+#include "dlo/json/json.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::api {
+namespace {
+
+constexpr std::size_t longest_text = 16 * 1024;
+constexpr std::size_t most_tags = 64;
+constexpr std::string_view former_kind = "former_status";  // what a restore goes back to
+
+Error conflict(std::string detail) {
+  return {Code::conflict, "api.act", std::move(detail)};
+}
+
+/// What the body of an act says.
+struct Words {
+  std::optional<std::string> by;
+  std::string how;
+  std::string notes;
+};
+
+std::string bounded(JsonFields& fields, std::string_view name) {
+  std::string text = fields.text(name);
+  if (text.size() > longest_text) fields.complain(name, "is longer than 16384 bytes");
+  return text;
+}
+
+/// One act on one record, from look-up to answer.
+struct Act {
+  Office& office;
+  const Request& request;
+  std::string_view name;
+  RecordDetail detail{};
+  Transition move{};
+  std::vector<Change> also{};
+  Words words{};
+
+  [[nodiscard]] const DeadLetter& record() const { return detail.record; }
+};
+
+std::string audit_detail(const Act& act) {
+  JsonWriter json;
+  json.begin_object();
+  json.member("from", name_of(act.record().status)).member("to", name_of(act.move.to));
+  if (act.move.resolution) {
+    json.member("by", act.move.resolution->by).member("how", act.move.resolution->how);
+  }
+  json.member("notes", act.words.notes);
+  json.member("version", act.record().version);
+  json.end_object();
+  return json.take();
+}
+
+/// 412 if the client said which version it meant, and that is over.
+HttpResponse refusal_of(const Error& error, bool asked_for_version) {
+  if (error.code == Code::conflict && asked_for_version) {
+    return problem(412, "version_changed", error.detail);
+  }
+  return problem_of(error);
+}
+
+HttpResponse carry_out(Act& act) {
+  const auto wanted = act.request.if_match();
+  if (!wanted) return problem_of(wanted.error());
+  if (*wanted && **wanted != act.record().version) {
+    return problem(412, "version_changed",
+                   "The dead letter is at version " + std::to_string(act.record().version) +
+                       " by now, not " + std::to_string(**wanted) +
+                       ". Nothing was changed; look at it again.");
+  }
+  act.move.id = act.record().id;
+  act.move.expected_version = act.record().version;
+  act.move.now = act.request.now;
+  std::vector<Change> changes;
+  changes.emplace_back(act.move);
+  for (Change& change : act.also) changes.push_back(std::move(change));
+  changes.emplace_back(
+      audit_of(act.request, act.name, to_string(act.record().id), audit_detail(act)));
+  const auto applied = act.office.apply(changes);
+  if (!applied) return refusal_of(applied.error(), wanted->has_value());
+  auto after = act.office.get(act.record().id);
+  if (!after) return problem_of(after.error());
+  HttpResponse response = json_answer(to_json(after->record));
+  set_etag(response, after->record.version);
+  return response;
+}
+
+PutDocument remember_status(const DeadLetter& record) {
+  const bool leased = carries_lease(record.status);
+  return {std::string(former_kind), to_string(record.id),
+          std::string(name_of(leased ? Status::pending : record.status)), std::nullopt};
+}
+
+Result<Status> former_status(Office& office, const RecordId& id) {
+  Ledger* ledger = office.extras().ledger;
+  if (ledger == nullptr) return Status::pending;
+  const auto found = ledger->document(std::string(former_kind), to_string(id));
+  if (!found) return found.error();
+  if (!*found) return Status::pending;
+  return parse_status((*found)->body).value_or(Status::pending);
+}
+
+std::string already(const DeadLetter& record) {
+  std::string text =
+      "Dead letter " + to_string(record.id) + " is " + std::string(name_of(record.status));
+  if (record.resolution) {
+    text += " already: at " + to_iso8601(record.resolution->at);
+    if (!record.resolution->by.empty()) text += " by " + in_quotes(record.resolution->by);
+    if (!record.resolution->how.empty()) text += ", " + record.resolution->how;
+    text += ". What was said then is kept";
+  }
+  return text + "; nothing was changed.";
+}
+
+using Prepare = std::function<Result<void>(Act&)>;
+
+/// Reads the body, looks the record up, lets `prepare` fill the transition, carries it out.
+HttpResponse act_on(Office& office, const Request& request, std::string_view name,
+                    bool takes_resolution, const Prepare& prepare) {
+  Act act{office, request, name};
+  const auto read = read_body(request, [&](JsonFields& fields) {
+    if (takes_resolution) {
+      if (fields.has("by")) act.words.by = bounded(fields, "by");
+      act.words.how = bounded(fields, "how");
+    }
+    act.words.notes = bounded(fields, "notes");
+  });
+  if (!read) return problem_of(read.error());
+  auto detail = find_record(office, request);
+  if (!detail) return problem_of(detail.error());
+  act.detail = std::move(*detail);
+  if (is_live(act.record().status)) {
+    return problem_of(conflict("Message " + to_string(act.record().id) + " is " +
+                               std::string(name_of(act.record().status)) +
+                               ": it lives and is not a dead letter; nothing was changed."));
+  }
+  if (auto prepared = prepare(act); !prepared) return problem_of(prepared.error());
+  return carry_out(act);
+}
+
+Result<void> prepare_resolve(Act& act) {
+  if (act.record().status == Status::resolved) return conflict(already(act.record()));
+  act.move.to = Status::resolved;
+  act.move.resolution =
+      Resolution{act.request.now, act.words.by.value_or(act.request.actor.name),
+                 act.words.how.empty() ? "manual" : act.words.how, act.words.notes};
+  act.also.emplace_back(remember_status(act.record()));
+  return {};
+}
+
+Result<void> prepare_close(Act& act, Status to) {
+  if (act.record().status == to) return conflict(already(act.record()));
+  act.move.to = to;
+  act.also.emplace_back(remember_status(act.record()));
+  return {};
+}
+
+Result<void> prepare_restore(Act& act) {
+  if (is_open(act.record().status)) {
+    return conflict("Dead letter " + to_string(act.record().id) + " is open (" +
+                    std::string(name_of(act.record().status)) + "): there is nothing to restore.");
+  }
+  auto former = former_status(act.office, act.record().id);
+  if (!former) return former.error();
+  act.move.to = *former;
+  return {};
+}
+
+Result<void> prepare_retry(Act& act, const ActParts& parts) {
+  const std::string& source = act.record().message->source;
+  if (!parts.has_executor(source)) {
+    return conflict("Nobody here runs messages of source " + in_quotes(source) +
+                    ", so a retry would wait for ever. Send it to a queue instead, or declare a "
+                    "queue of that name.");
+  }
+  const Status status = act.record().status;
+  if (status != Status::pending && status != Status::exhausted) {
+    return conflict("Dead letter " + to_string(act.record().id) + " is " +
+                    std::string(name_of(status)) +
+                    "; only pending and exhausted ones can be retried.");
+  }
+  act.move.to = Status::pending;
+  act.move.next_retry_at = act.request.now;
+  return {};
+}
+
+HttpResponse put_tags(Office& office, const Request& request) {
+  std::vector<std::string> tags;
+  const auto read = read_body(request, [&](JsonFields& fields) {
+    fields.require("tags");
+    for (const JsonValue& item : fields.items("tags")) {
+      const std::string tag = item.text();
+      if (item.kind != JsonKind::string || tag.empty() || tag.size() > 100) {
+        fields.complain("tags", "must hold strings of 1 to 100 bytes");
+      }
+      tags.push_back(tag);
+    }
+    if (tags.size() > most_tags) fields.complain("tags", "must not hold more than 64");
+  });
+  if (!read) return problem_of(read.error());
+  auto detail = find_record(office, request);
+  if (!detail) return problem_of(detail.error());
+  Act act{office, request, "tag"};
+  act.detail = std::move(*detail);
+  act.move.to = act.record().status;
+  for (const auto& tag : tags) act.words.notes += (act.words.notes.empty() ? "" : ",") + tag;
+  act.move.tags = std::move(tags);
+  return carry_out(act);
+}
+
+HttpResponse add_note(Office& office, const Request& request) {
+  Note note;
+  note.at = request.now;
+  note.by = request.actor.name;
+  const auto read = read_body(request, [&](JsonFields& fields) {
+    fields.require("text");
+    if (fields.has("by")) note.by = bounded(fields, "by");
+    note.text = bounded(fields, "text");
+    if (note.text.empty()) fields.complain("text", "must not be empty");
+  });
+  if (!read) return problem_of(read.error());
+  const auto detail = find_record(office, request);
+  if (!detail) return problem_of(detail.error());
+  const RecordId id = detail->record.id;
+  JsonWriter said;
+  said.begin_object().member("text", note.text).end_object();
+  thread_local std::mt19937_64 salt(std::random_device{}());
+  const std::vector<Change> changes{keep_note(id, note, salt()),
+                                    audit_of(request, "note", to_string(id), said.take())};
+  if (const auto applied = office.apply(changes); !applied) return problem_of(applied.error());
+  const auto notes = notes_of(office, id);
+  if (!notes) return problem_of(notes.error());
+  JsonWriter json;
+  json.begin_object().key("notes");
+  write_json(json, *notes);
+  json.end_object();
+  return json_answer(json.take(), 201);
+}
+
+Route act_route(Office& office, std::string_view pattern, std::string_view name,
+                bool takes_resolution, Prepare prepare) {
+  return {"POST",
+          pattern,
+          Role::operator_,
+          Lane::quick,
+          {},
+          answering([&office, name, takes_resolution,
+                     prepare = std::move(prepare)](const Request& request) {
+            return act_on(office, request, name, takes_resolution, prepare);
+          })};
+}
+
+}  // namespace
+
+std::vector<Route> act_routes(const ActParts& parts) {
+  Office& office = parts.office;
+  return {
+      act_route(office, "/v1/dead-letters/{id}/resolve", "resolve", true, prepare_resolve),
+      act_route(office, "/v1/dead-letters/{id}/archive", "archive", false,
+                [](Act& act) { return prepare_close(act, Status::archived); }),
+      act_route(office, "/v1/dead-letters/{id}/discard", "discard", false,
+                [](Act& act) { return prepare_close(act, Status::discarding); }),
+      act_route(office, "/v1/dead-letters/{id}/restore", "restore", false, prepare_restore),
+      act_route(office, "/v1/dead-letters/{id}/retry", "retry", false,
+                [parts](Act& act) { return prepare_retry(act, parts); }),
+      {"PUT",
+       "/v1/dead-letters/{id}/tags",
+       Role::operator_,
+       Lane::quick,
+       {},
+       answering([&office](const Request& request) { return put_tags(office, request); })},
+      {"POST",
+       "/v1/dead-letters/{id}/notes",
+       Role::operator_,
+       Lane::quick,
+       {},
+       answering([&office](const Request& request) { return add_note(office, request); })},
+  };
+}
+
+}  // namespace dlo::api

@@ -1,0 +1,287 @@
+#include "dlo/api/dead_letters.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/lookup.h"
+#include "dlo/api/notes.h"
+#include "dlo/core/forms.h"
+#include "dlo/core/spelling.h"
+#include "dlo/json/json.h"
+#include "dlo/json/lifted.h"
+#include "dlo/json/writer.h"
+#include "dlo/query/query_text.h"
+#include "dlo/query/suggest.h"
+
+namespace dlo::api {
+namespace {
+
+constexpr std::size_t most_rows = 1'000;
+constexpr std::size_t usual_rows = 50;
+
+Error refuse(std::string detail) {
+  return {Code::invalid_argument, "api.list", std::move(detail)};
+}
+
+/// What a list was asked for.
+struct Listing {
+  Query query;
+  std::vector<LiftedColumn> columns;
+  std::optional<Form> form;
+};
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t from = 0;
+  while (from < text.size()) {
+    const auto comma = std::min(text.find(',', from), text.size());
+    parts.push_back(text.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return parts;
+}
+
+Result<Listing> parse_listing(const Request& request) {
+  Listing listing;
+  auto query = parse_query(request.text("q"), request.now);
+  if (!query) {
+    return refuse("The query " + in_quotes(request.text("q")) + " is not understood. " +
+                  query.error().detail + ".");
+  }
+  listing.query = std::move(*query);
+  auto limit = request.number("limit", usual_rows, 1, most_rows);
+  if (!limit) return limit.error();
+  listing.query.limit = *limit;
+  if (const auto* order = request.find("order")) {
+    if (*order != "newest" && *order != "oldest") {
+      return refuse("order must be newest or oldest, not " + in_quotes(*order));
+    }
+    listing.query.order = *order == "oldest" ? Order::oldest_first : Order::newest_first;
+  }
+  if (const auto* cursor = request.find("cursor")) {
+    listing.query.after = parse_cursor(*cursor);
+    if (!listing.query.after) {
+      return refuse(in_quotes(*cursor) + " is not a cursor. Use the `next` of an earlier page.");
+    }
+  }
+  auto columns = parse_columns(split(request.text("columns")));
+  if (!columns) return columns.error();
+  listing.columns = std::move(*columns);
+  if (const auto* form = request.find("form")) {
+    auto parsed = parse_form(*form);
+    if (!parsed) return parsed.error();
+    listing.form = *parsed;
+  }
+  return listing;
+}
+
+/// One row: the head alone, with columns lifted out of its message, or the record in a form. Empty:
+/// it was removed since it was listed.
+Result<std::string> row_json(Office& office, const Listing& listing, const RecordHead& head) {
+  if (listing.columns.empty() && !listing.form) return to_json(head);
+  const auto detail = office.get(head.id);
+  if (!detail && detail.error().code != Code::not_found) return detail.error();
+  if (listing.form) {
+    if (!detail) return std::string();
+    return to_json(render(*listing.form, detail->record, form_context(*detail)));
+  }
+  const auto values = detail ? lift(listing.columns, *detail->record.message)
+                             : std::vector<LiftedValue>(listing.columns.size());
+  JsonWriter lifted;
+  lifted.begin_object();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i].write(lifted, listing.columns[i].title);
+  }
+  lifted.end_object();
+  std::string text = to_json(head);
+  text.pop_back();  // the closing bracket
+  return text + ",\"columns\":" + lifted.take() + "}";
+}
+
+HttpResponse list_page(Office& office, const Listing& listing) {
+  const auto page = office.list(listing.query);
+  if (!page) return problem_of(page.error());
+  JsonWriter json;
+  json.begin_object().key("dead_letters").begin_array();
+  for (const RecordHead& head : page->rows) {
+    const auto row = row_json(office, listing, head);
+    if (!row) return problem_of(row.error());
+    if (!row->empty()) json.raw(*row);
+  }
+  json.end_array().key("next");
+  if (page->next) {
+    json.text(to_string(*page->next));
+  } else {
+    json.null();
+  }
+  json.key("partial").boolean(page->partial).end_object();
+  return json_answer(json.take());
+}
+
+/// Everything that matches, a page at a time, as fast as the client reads it. Between two pages no
+/// thread is held.
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(Office& office, WorkerPool& pool, Listing listing, ExchangePtr exchange)
+      : office_(office),
+        pool_(pool),
+        listing_(std::move(listing)),
+        exchange_(std::move(exchange)) {}
+
+  void start() {
+    HttpResponse head;
+    head.content_type = "application/x-ndjson";
+    exchange_->begin(std::move(head));
+    step();
+  }
+
+ private:
+  void step() {
+    auto page = office_.list(listing_.query);
+    if (!page) return fail(page.error());
+    std::string lines;
+    for (const RecordHead& head : page->rows) {
+      const auto row = row_json(office_, listing_, head);
+      if (!row) return fail(row.error());
+      if (!row->empty()) lines += *row + "\n";
+    }
+    const Room room = exchange_->write(lines);
+    if (room == Room::gone || !page->next) return exchange_->end();
+    listing_.query.after = page->next;
+    if (room == Room::yes) return go_on();
+    exchange_->when_room([self = shared_from_this()](bool alive) {
+      if (alive) self->go_on();
+    });
+  }
+  void go_on() {
+    if (!pool_.post([self = shared_from_this()] { self->step(); })) {
+      fail({Code::unavailable, "api.list", "the server is too busy to go on; ask again"});
+    }
+  }
+  /// The status is sent long ago: the last line says that this is not all.
+  void fail(const Error& error) {
+    std::string line = problem_of(error).body;
+    exchange_->write(line);
+    exchange_->end();
+  }
+
+  Office& office_;
+  WorkerPool& pool_;
+  Listing listing_;
+  const ExchangePtr exchange_;
+};
+
+void list(Office& office, WorkerPool& pool, const Request& request, const ExchangePtr& exchange) {
+  auto listing = parse_listing(request);
+  if (!listing) return exchange->send(problem_of(listing.error()));
+  if (request.http.header("Accept").find("application/x-ndjson") != std::string_view::npos) {
+    if (!request.find("limit")) listing->query.limit = most_rows / 4;
+    return std::make_shared<Stream>(office, pool, std::move(*listing), exchange)->start();
+  }
+  exchange->send(list_page(office, *listing));
+}
+
+HttpResponse show(Office& office, const Request& request) {
+  const auto detail = find_record(office, request);
+  if (!detail) return problem_of(detail.error());
+  std::string text;
+  if (const auto* name = request.find("form")) {
+    const auto form = parse_form(*name);
+    if (!form) return problem_of(form.error());
+    text = to_json(render(*form, detail->record, form_context(*detail)));
+  } else {
+    const auto notes = notes_of(office, detail->record.id);
+    if (!notes) return problem_of(notes.error());
+    JsonWriter json;
+    write_json(json, *notes);
+    text = to_json(*detail);
+    text.pop_back();
+    text += ",\"notes\":" + json.take() + "}";
+  }
+  HttpResponse response = json_answer(std::move(text));
+  set_etag(response, detail->record.version);
+  return response;
+}
+
+HttpResponse payload(Office& office, const Request& request) {
+  const auto detail = find_record(office, request);
+  if (!detail) return problem_of(detail.error());
+  const auto& versions = detail->versions;
+  const auto newest = versions.empty() ? 0 : versions.back().number;
+  const auto wanted = request.number("version", newest, 0, newest);
+  if (!wanted) return problem_of(wanted.error());
+  const auto found = std::find_if(versions.begin(), versions.end(),
+                                  [&](const Version& each) { return each.number == *wanted; });
+  const auto& bytes = found == versions.end() ? detail->record.message->payload : found->payload;
+  if (!bytes) {
+    return problem(404, "no_payload", "The message of this dead letter has no payload at all.");
+  }
+  HttpResponse response;
+  const std::string& type = detail->record.message->content_type;
+  // Never as something a browser would run: these are bytes of strangers.
+  response.content_type = "application/octet-stream";
+  response.headers.push_back({"Content-Disposition", "attachment"});
+  if (!type.empty()) response.headers.push_back({"Dlo-Content-Type", type});
+  response.body = *bytes;
+  return response;
+}
+
+HttpResponse suggestions(Office& office, const Request& request) {
+  AggregateRequest wanted;
+  wanted.groups = most_suggestions;
+  wanted.group_order = GroupOrder::open_count;
+  const auto numbers = office.aggregate(wanted);
+  if (!numbers) return problem_of(numbers.error());
+  const std::string text = request.text("q");
+  const auto at = request.number("at", text.size(), 0, text.size());
+  if (!at) return problem_of(at.error());
+  const Suggestions found = suggest(text, *at, *numbers);
+  JsonWriter json;
+  json.begin_object().member("from", found.from).member("to", found.to);
+  json.key("suggestions").begin_array();
+  for (const Suggestion& each : found.items) {
+    json.begin_object()
+        .member("text", each.text)
+        .member("about", each.about)
+        .member("count", each.count)
+        .end_object();
+  }
+  json.end_array().end_object();
+  return json_answer(json.take());
+}
+
+}  // namespace
+
+std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow) {
+  return {
+      {"GET",
+       "/v1/dead-letters",
+       Role::reader,
+       Lane::slow,
+       {"q", "limit", "order", "cursor", "columns", "form"},
+       [&office, &slow](const Request& request, const ExchangePtr& exchange) {
+         list(office, slow, request, exchange);
+       }},
+      {"GET",
+       "/v1/dead-letters/{id}",
+       Role::reader,
+       Lane::quick,
+       {"form"},
+       answering([&office](const Request& request) { return show(office, request); })},
+      {"GET",
+       "/v1/dead-letters/{id}/payload",
+       Role::reader,
+       Lane::quick,
+       {"version"},
+       answering([&office](const Request& request) { return payload(office, request); })},
+      {"GET",
+       "/v1/suggestions",
+       Role::reader,
+       Lane::quick,
+       {"q", "at"},
+       answering([&office](const Request& request) { return suggestions(office, request); })},
+  };
+}
+
+}  // namespace dlo::api

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "dlo/api/router.h"
+#include "dlo/server/worker_pool.h"
+#include "dlo/store/office.h"
+
+namespace dlo::api {
+
+/// GET /v1/dead-letters             list by query, keyset cursor; NDJSON streams all that match
+/// GET /v1/dead-letters/{id}        the record with attempts, versions and notes; ?form=
+/// GET /v1/dead-letters/{id}/payload  the bytes, of the newest or of ?version=
+/// GET /v1/suggestions              what could follow in a query
+[[nodiscard]] std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow);
+
+}  // namespace dlo::api

@@ -1,0 +1,75 @@
+#include "dlo/api/front.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/target.h"
+#include "dlo/core/spelling.h"
+
+namespace dlo::api {
+namespace {
+
+/// What a handler throws is our fault; its client hears that, and the server lives on.
+void run(const Route& route, Request request, const ExchangePtr& exchange) {
+  try {
+    route.run(std::move(request), exchange);
+  } catch (const std::exception& thrown) {
+    exchange->send(problem(500, "internal",
+                           std::string("The server failed while it answered: ") + thrown.what() +
+                               ". What was acknowledged before is kept."));
+  }
+}
+
+std::optional<HttpResponse> check_query(const Route& route, const Request& request) {
+  for (const auto& [name, value] : request.query) {
+    if (std::find(route.query.begin(), route.query.end(), name) != route.query.end()) continue;
+    if (route.query.empty()) {
+      return problem(400, "unknown_parameter",
+                     "This address takes no parameters, but " + in_quotes(name) + " was given.");
+    }
+    return problem(400, "unknown_parameter", unknown_name("parameter", name, route.query));
+  }
+  return std::nullopt;
+}
+
+std::optional<HttpResponse> check_role(const Route& route, const Actor& actor) {
+  if (actor.role >= route.role) return std::nullopt;
+  return problem(403, "role_too_low",
+                 "This needs the role " + std::string(name_of(route.role)) + "; " +
+                     in_quotes(actor.name) + " has the role " + std::string(name_of(actor.role)) +
+                     ".");
+}
+
+}  // namespace
+
+Result<Actor> local_access(const HttpRequest&) {
+  return Actor{"local", Role::admin};
+}
+
+void Front::handle(HttpRequest http, ExchangePtr exchange) const {
+  auto target = parse_target(http.target);
+  if (!target) return exchange->send(problem_of(target.error()));
+  auto match = parts_.router.find(http.method, std::move(target->steps));
+  if (match.route == nullptr) return exchange->send(std::move(match.refusal));
+  const Route& route = *match.route;
+  auto actor = parts_.access(http);
+  if (!actor) return exchange->send(problem(401, "unauthorized", actor.error().detail));
+  Request request{std::move(http), std::move(match.path), std::move(target->query),
+                  std::move(*actor), parts_.clock.now()};
+  if (auto refusal = check_role(route, request.actor)) return exchange->send(std::move(*refusal));
+  if (auto refusal = check_query(route, request)) return exchange->send(std::move(*refusal));
+  if (route.lane == Lane::here) return run(route, std::move(request), exchange);
+  WorkerPool& pool = route.lane == Lane::slow ? parts_.slow : parts_.quick;
+  auto carried = std::make_shared<Request>(std::move(request));
+  if (!pool.post([&route, carried, exchange] { run(route, std::move(*carried), exchange); })) {
+    HttpResponse busy = problem(503, "busy",
+                                "More is asked than can be answered. Nothing was done; ask again "
+                                "in a moment.");
+    busy.headers.push_back({"Retry-After", "1"});
+    exchange->send(std::move(busy));
+  }
+}
+
+}  // namespace dlo::api

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "dlo/api/router.h"
+#include "dlo/core/result.h"
+#include "dlo/engine/clock.h"
+#include "dlo/server/http_exchange.h"
+#include "dlo/server/worker_pool.h"
+
+namespace dlo::api {
+
+/// Says who asks, from the request's headers; an error refuses it. Runs on I/O threads.
+using Access = std::function<Result<Actor>(const HttpRequest&)>;
+
+/// Everybody who reaches a server without tokens is its owner: it listens on loopback only.
+[[nodiscard]] Result<Actor> local_access(const HttpRequest& request);
+
+/// Takes every request to its route: path and query taken apart, actor known, role checked, on the
+/// threads the route asks for. Threads: `handle` from any thread.
+class Front {
+ public:
+  struct Parts {
+    Router router;
+    const Clock& clock;
+    WorkerPool& quick;
+    WorkerPool& slow;
+    Access access = local_access;
+  };
+  explicit Front(Parts parts) : parts_(std::move(parts)) {}
+
+  void handle(HttpRequest request, ExchangePtr exchange) const;
+
+  [[nodiscard]] const Router& router() const noexcept { return parts_.router; }
+
+ private:
+  Parts parts_;
+};
+
+}  // namespace dlo::api

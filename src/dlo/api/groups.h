@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "dlo/api/router.h"
+#include "dlo/store/office.h"
+
+namespace dlo::api {
+
+/// GET   /v1/groups        the groups seen last, or with most open records (?order=open)
+/// GET   /v1/groups/{id}   one of them
+/// PATCH /v1/groups/{id}   {status, owner, ticket, notes, snoozed_until}
+/// GET   /v1/stats         counts by source, status and category, and per source
+/// GET   /v1/audit         the hash-chained trail, ?after=NUMBER; NDJSON for export
+[[nodiscard]] std::vector<Route> group_routes(Office& office);
+[[nodiscard]] std::vector<Route> book_routes(Office& office);
+
+}  // namespace dlo::api

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "dlo/api/request.h"
+#include "dlo/core/forms.h"
+#include "dlo/core/result.h"
+#include "dlo/store/office.h"
+
+namespace dlo::api {
+
+/// The record that the first {id} of a path names, or why there is none.
+[[nodiscard]] Result<RecordDetail> find_record(Office& office, const Request& request);
+[[nodiscard]] Result<RecordId> record_id(const Request& request);
+[[nodiscard]] FormContext form_context(const RecordDetail& detail);
+
+}  // namespace dlo::api

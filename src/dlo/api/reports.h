@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "dlo/api/gatherer.h"
+#include "dlo/api/idempotency.h"
+#include "dlo/api/report_reading.h"
+#include "dlo/api/router.h"
+#include "dlo/engine/clock.h"
+#include "dlo/engine/report_desk.h"
+#include "dlo/server/worker_pool.h"
+#include "dlo/store/office.h"
+
+namespace dlo::api {
+
+/// POST /v1/dead-letters: failures of other programs, one as JSON or many as NDJSON. The core
+/// classifies and decides with the profile named. Without `attempts` the reporter has given up and
+/// the message becomes a dead letter; with them the verdict may be `retry`, and nothing is kept.
+/// Reports that arrive together are written together. Lines of a batch stand by themselves: a bad
+/// one is answered with its number and keeps no other from being stored.
+class Reports {
+ public:
+  struct Parts {
+    Office& office;
+    const Clock& clock;
+    WorkerPool& pool;
+    Origin origin;
+  };
+  explicit Reports(Parts parts);
+
+  [[nodiscard]] std::vector<Route> routes();
+
+ private:
+  struct Pending {
+    Reading reading;
+    ExchangePtr exchange;
+  };
+  using Outcome = Result<Reported>;
+
+  /// The desk for a profile whose reports are final or not; refuses an unknown profile.
+  [[nodiscard]] Result<ReportDesk*> desk(const Reading& reading);
+  void take(const Request& request, const ExchangePtr& exchange);
+  [[nodiscard]] HttpResponse take_keyed(const Request& request, const IdempotencyKey& key,
+                                        Reading reading);
+  [[nodiscard]] HttpResponse take_batch(const Request& request);
+  void write(std::vector<Pending> pending);
+  /// One outcome each. Those that share a desk share a write; if that is refused, each is written
+  /// by itself.
+  [[nodiscard]] std::vector<Outcome> report_all(std::vector<Reading*> readings);
+
+  Parts parts_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<ReportDesk>> desks_;
+  Gatherer<Pending> gatherer_;
+};
+
+}  // namespace dlo::api

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dlo/core/result.h"
+#include "dlo/core/time.h"
+#include "dlo/server/http.h"
+
+namespace dlo::api {
+
+/// What somebody may do. Each role may do what the ones before it may.
+enum class Role : std::uint8_t { nobody, reader, operator_, admin };
+[[nodiscard]] std::string_view name_of(Role role) noexcept;
+
+/// Who asks.
+struct Actor {
+  std::string name;
+  Role role = Role::nobody;
+};
+
+/// A request on its way to a resource: its path and query taken apart, and who asks.
+struct Request {
+  HttpRequest http;
+  std::vector<std::string> path;                           // what {…} of the pattern stands for
+  std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
+  Actor actor;
+  TimePoint now{};
+
+  /// The last value of that name, or null.
+  [[nodiscard]] const std::string* find(std::string_view name) const noexcept;
+  [[nodiscard]] std::string text(std::string_view name) const;
+  /// A whole number within bounds, `otherwise` if it is not there; refused with the bounds.
+  [[nodiscard]] Result<std::uint64_t> number(std::string_view name, std::uint64_t otherwise,
+                                             std::uint64_t least, std::uint64_t most) const;
+  /// `true`, `false`, or (without a value) true.
+  [[nodiscard]] Result<bool> flag(std::string_view name) const;
+  /// The version an If-Match header names; empty without one, or if it is `*`.
+  [[nodiscard]] Result<std::optional<std::uint64_t>> if_match() const;
+};
+
+}  // namespace dlo::api

@@ -1,0 +1,72 @@
+#include "dlo/api/router.h"
+
+#include <utility>
+
+namespace dlo::api {
+namespace {
+
+bool is_place(std::string_view step) noexcept {
+  return step.starts_with('{');
+}
+
+std::vector<std::string_view> steps_of(std::string_view pattern) {
+  std::vector<std::string_view> steps;
+  pattern.remove_prefix(1);
+  while (!pattern.empty()) {
+    const auto slash = pattern.find('/');
+    steps.push_back(pattern.substr(0, slash));
+    pattern.remove_prefix(slash == std::string_view::npos ? pattern.size() : slash + 1);
+  }
+  return steps;
+}
+
+bool fits(const std::vector<std::string_view>& pattern, const std::vector<std::string>& steps) {
+  if (pattern.size() != steps.size()) return false;
+  for (std::size_t i = pattern.size(); i-- > 0;) {  // the differences are at the end
+    if (!is_place(pattern[i]) && pattern[i] != steps[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Handler answering(std::function<HttpResponse(const Request&)> answer) {
+  return [answer = std::move(answer)](const Request& request, const ExchangePtr& exchange) {
+    exchange->send(answer(request));
+  };
+}
+
+Router::Router(std::vector<Route> routes) : routes_(std::move(routes)) {
+  patterns_.reserve(routes_.size());
+  for (const Route& route : routes_) patterns_.push_back(steps_of(route.pattern));
+}
+
+Router::Match Router::find(std::string_view method, std::vector<std::string> steps) const {
+  if (method == "HEAD") method = "GET";
+  Match match;
+  std::string allowed;
+  for (std::size_t i = 0; i < routes_.size(); ++i) {
+    if (!fits(patterns_[i], steps)) continue;
+    if (routes_[i].method != method) {
+      if (!allowed.empty()) allowed += ", ";
+      allowed += routes_[i].method;
+      continue;
+    }
+    match.route = &routes_[i];
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      if (is_place(patterns_[i][step])) match.path.push_back(std::move(steps[step]));
+    }
+    return match;
+  }
+  if (allowed.empty()) {
+    match.refusal = problem(404, "no_such_route",
+                            "There is nothing at this address. /v1/openapi.yaml describes what "
+                            "there is.");
+  } else {
+    match.refusal = problem(405, "method_not_allowed", "This address answers to: " + allowed + ".");
+    match.refusal.headers.push_back({"Allow", std::move(allowed)});
+  }
+  return match;
+}
+
+}  // namespace dlo::api

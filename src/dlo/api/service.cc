@@ -1,0 +1,59 @@
+#include "dlo/api/service.h"
+
+#include <iterator>
+#include <utility>
+
+#include "dlo/api/acts.h"
+#include "dlo/api/answers.h"
+#include "dlo/api/dead_letters.h"
+#include "dlo/api/groups.h"
+
+namespace dlo::api {
+namespace {
+
+HttpResponse health(Office& office, const Request&) {
+  AggregateRequest nothing;
+  nothing.tallies = false;
+  const auto numbers = office.aggregate(nothing);
+  if (numbers) return json_answer(R"({"status":"ok"})");
+  return json_answer(R"({"status":"office unavailable"})", 503);
+}
+
+void append(std::vector<Route>& routes, std::vector<Route> more) {
+  routes.insert(routes.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+Service::Service(Office& office, const Clock& clock, ServiceOptions options)
+    : quick_(options.quick_threads, options.most_waiting),
+      slow_(options.slow_threads, options.most_waiting),
+      reports_({office, clock, quick_, options.origin}) {
+  std::vector<Route> routes;
+  routes.push_back(
+      {"GET",
+       "/healthz",
+       Role::nobody,
+       Lane::quick,
+       {},
+       answering([&office](const Request& request) { return health(office, request); })});
+  append(routes, reports_.routes());
+  append(routes, dead_letter_routes(office, slow_));
+  append(routes, act_routes({office, [](const std::string&) { return false; }}));
+  append(routes, group_routes(office));
+  append(routes, book_routes(office));
+  front_ = std::make_unique<Front>(
+      Front::Parts{Router(std::move(routes)), clock, quick_, slow_, std::move(options.access)});
+}
+
+Service::~Service() {
+  stop();
+}
+
+void Service::stop() {
+  quick_.close();
+  slow_.close();
+}
+
+}  // namespace dlo::api

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "dlo/api/front.h"
+#include "dlo/api/reports.h"
+#include "dlo/engine/clock.h"
+#include "dlo/engine/record.h"
+#include "dlo/server/http_exchange.h"
+#include "dlo/server/worker_pool.h"
+#include "dlo/store/office.h"
+
+namespace dlo::api {
+
+struct ServiceOptions {
+  Origin origin;
+  std::size_t quick_threads = 8;  // most of them wait for a sync
+  std::size_t slow_threads = 2;
+  std::size_t most_waiting = 4'096;  // requests that wait for a thread; more are answered 503
+  Access access = local_access;
+};
+
+/// All resources over one office. References outlive it; exchanges must not.
+class Service {
+ public:
+  Service(Office& office, const Clock& clock, ServiceOptions options);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  /// HttpServer::Handle.
+  void handle(HttpRequest request, ExchangePtr exchange) {
+    front_->handle(std::move(request), std::move(exchange));
+  }
+  [[nodiscard]] const Router& router() const noexcept { return front_->router(); }
+
+  /// Finishes what was taken in.
+  void stop();
+
+ private:
+  WorkerPool quick_;
+  WorkerPool slow_;
+  Reports reports_;
+  std::unique_ptr<Front> front_;
+};
+
+}  // namespace dlo::api

@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+#include <string>
+
+#include "unit/api/asking.h"
+
+namespace dlo::api {
+namespace {
+
+class Acts : public Asking {
+ protected:
+  Told act(const std::string& id, const std::string& name, const std::string& body = "{}",
+           Headers headers = {}) {
+    return say("POST", "/v1/dead-letters/" + id + "/" + name, body, std::move(headers));
+  }
+  std::string status_of(const std::string& id) {
+    return get("/v1/dead-letters/" + id).at("status");
+  }
+};
+
+TEST_F(Acts, ResolvingSaysByWhomHowAndWhy) {  // S1-42, S1-44
+  const std::string id = dead();
+  const Told told =
+      act(id, "resolve", R"({"by":"ana","how":"processed","notes":"fixed the booking"})");
+  EXPECT_EQ(told.status(), 200) << told;
+  EXPECT_EQ(told.at("status"), "resolved");
+  EXPECT_EQ(told.at("resolution.by"), "ana");
+  EXPECT_EQ(told.at("resolution.how"), "processed");
+  EXPECT_EQ(told.at("resolution.notes"), "fixed the booking");
+  EXPECT_EQ(told.at("resolution.at"), "2026-03-01T12:00:00.000Z");
+}
+
+TEST_F(Acts, WithoutWordsItIsManualAndByWhoeverAsked) {
+  const Told told = act(dead(), "resolve", "");
+  EXPECT_EQ(told.at("resolution.by"), "local") << told;
+  EXPECT_EQ(told.at("resolution.how"), "manual");
+  EXPECT_EQ(
+      act(dead(R"("id":"2")"), "resolve", R"({"by":"","how":"republished"})").at("resolution.by"),
+      "")
+      << "S1-43: nobody in particular";
+}
+
+TEST_F(Acts, ASecondResolveIsRefusedAndTheFirstWordsAreKept) {
+  const std::string id = dead();
+  act(id, "resolve", R"({"by":"ana","notes":"first"})");
+  const Told again = act(id, "resolve", R"({"by":"bob","notes":"second"})");
+  EXPECT_EQ(again.status(), 409);
+  EXPECT_TRUE(again.says("ana")) << again;
+  const Told shown = get("/v1/dead-letters/" + id);
+  EXPECT_EQ(shown.at("resolution.by"), "ana");
+  EXPECT_EQ(shown.at("resolution.notes"), "first");
+}
+
+TEST_F(Acts, ArchivedAndDiscardedOnesComeBackToTheStateTheyHad) {
+  const std::string id = dead();
+  const std::string before = status_of(id);
+  EXPECT_EQ(act(id, "archive").at("status"), "archived");
+  EXPECT_EQ(act(id, "archive").status(), 409);
+  EXPECT_EQ(act(id, "restore").at("status"), before);
+  EXPECT_EQ(act(id, "restore").status(), 409) << "it is open";
+  EXPECT_EQ(act(id, "discard", R"({"notes":"test data"})").at("status"), "discarding");
+  EXPECT_EQ(act(id, "restore").at("status"), before);
+  act(id, "resolve");
+  const Told reopened = act(id, "restore");
+  EXPECT_EQ(reopened.at("status"), before);
+  EXPECT_EQ(reopened.at("resolution"), "null");
+}
+
+TEST_F(Acts, AnActOnAnOlderVersionIs412AndChangesNothing) {
+  const std::string id = dead();
+  const std::string etag = get("/v1/dead-letters/" + id).header("ETag");
+  EXPECT_EQ(act(id, "archive", "{}", {{"If-Match", etag}}).status(), 200);
+  const Told late = act(id, "resolve", "{}", {{"If-Match", etag}});
+  EXPECT_EQ(late.status(), 412);
+  EXPECT_EQ(late.at("code"), "version_changed");
+  EXPECT_EQ(status_of(id), "archived");
+  EXPECT_EQ(act(id, "resolve", "{}", {{"If-Match", "3"}}).status(), 400);
+  EXPECT_EQ(act(id, "resolve", "{}", {{"If-Match", "*"}}).status(), 200);
+}
+
+TEST_F(Acts, ARetryNeedsSomebodyWhoRunsIt) {
+  const Told told = act(dead(), "retry");
+  EXPECT_EQ(told.status(), 409);
+  EXPECT_TRUE(told.says("payments")) << told;
+}
+
+TEST_F(Acts, TagsAreReplacedAndFoundByQuery) {
+  const std::string id = dead();
+  const Told told = say("PUT", "/v1/dead-letters/" + id + "/tags", R"({"tags":["vip","eu"]})");
+  EXPECT_EQ(told.at("tags.1"), "eu") << told;
+  EXPECT_EQ(get("/v1/dead-letters?q=tag%3Avip").at("dead_letters.0.id"), id);
+  EXPECT_EQ(say("PUT", "/v1/dead-letters/" + id + "/tags", R"({"tags":[1]})").status(), 400);
+  EXPECT_EQ(say("PUT", "/v1/dead-letters/" + id + "/tags", R"({})").status(), 400);
+}
+
+TEST_F(Acts, NotesAddUpAndOutliveWhatBecomesOfTheRecord) {
+  const std::string id = dead();
+  EXPECT_EQ(act(id, "notes", R"({"text":"looked at it"})").status(), 201);
+  clock_.advance(Millis{1});
+  EXPECT_EQ(act(id, "notes", R"({"text":"called ana","by":"bob"})").status(), 201);
+  act(id, "archive");
+  const Told shown = get("/v1/dead-letters/" + id);
+  EXPECT_EQ(shown.at("notes.0.text"), "looked at it") << shown;
+  EXPECT_EQ(shown.at("notes.0.by"), "local");
+  EXPECT_EQ(shown.at("notes.1.by"), "bob");
+  EXPECT_EQ(act(id, "notes", R"({"text":""})").status(), 400);
+  EXPECT_EQ(act(id, "notes", R"({})").status(), 400);
+}
+
+TEST_F(Acts, EveryActIsInTheAuditTrailWithWhatItChangedAndARefusedOneChangesNothing) {
+  const std::string id = dead();
+  act(id, "resolve", R"({"notes":"done"})");
+  act(id, "resolve");
+  const Told trail = get("/v1/audit");
+  EXPECT_EQ(trail.at("entries.0.act"), "resolve") << trail;
+  EXPECT_EQ(trail.at("entries.0.actor"), "local");
+  EXPECT_EQ(trail.at("entries.0.subject"), id);
+  EXPECT_TRUE(trail.says("\\\"to\\\":\\\"resolved\\\"")) << trail;
+  EXPECT_EQ(trail.at("entries.1.act"), "?");
+}
+
+TEST_F(Acts, UnknownMembersAndRecordsAreRefused) {
+  const std::string id = dead();
+  EXPECT_TRUE(act(id, "resolve", R"({"note":"x"})").says("note"));
+  EXPECT_EQ(act(id, "archive", R"({"by":"x"})").status(), 400);
+  EXPECT_EQ(act(std::string(32, '0'), "resolve").status(), 404);
+}
+
+TEST_F(Acts, TheTrailIsReadInPagesAndAsLines) {
+  const std::string id = dead();
+  for (int i = 0; i < 3; ++i) act(id, "notes", R"({"text":"x"})");
+  const Told first = get("/v1/audit?limit=2");
+  EXPECT_EQ(first.at("next"), "2");
+  const Told rest = get("/v1/audit?limit=2&after=2");
+  EXPECT_EQ(rest.at("entries.0.number"), "3");
+  EXPECT_EQ(rest.at("next"), "null");
+  const Told lines = get("/v1/audit", {{"Accept", "application/x-ndjson"}});
+  EXPECT_EQ(std::count(lines.body().begin(), lines.body().end(), '\n'), 3);
+}
+
+}  // namespace
+}  // namespace dlo::api

@@ -1,0 +1,161 @@
+#include <gtest/gtest.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "unit/api/asking.h"
+
+namespace dlo::api {
+namespace {
+
+class ReportsTest : public Asking {
+ protected:
+  Told report(const std::string& body, Headers headers = {}) {
+    return say("POST", "/v1/dead-letters", body, std::move(headers));
+  }
+  Told batch(const std::string& body) {
+    return ask("POST", "/v1/dead-letters", body, {{"Content-Type", "application/x-ndjson"}});
+  }
+};
+
+TEST_F(ReportsTest, WhoHasGivenUpMakesADeadLetterWhateverTheProfileWouldRetry) {
+  const Told told = report(R"({"source":"orders","failure":{"type":"Timeout","text":"slow"}})");
+  EXPECT_EQ(told.status(), 201) << told;
+  EXPECT_EQ(told.at("verdict"), "dead_letter");
+  EXPECT_EQ(told.at("effect"), "kept");
+  const Told shown = get("/v1/dead-letters/" + told.at("id"));
+  EXPECT_EQ(shown.at("failure.type"), "Timeout");
+  EXPECT_EQ(shown.at("counters.attempt"), "1");
+  EXPECT_EQ(shown.at("source_unsettled"), "false");
+}
+
+TEST_F(ReportsTest, WhoCountsAttemptsIsToldWhenToTryAgainAndNothingIsKept) {
+  const Told told = report(R"({"source":"orders","error":"slow","attempts":1})");
+  EXPECT_EQ(told.status(), 200) << told;
+  EXPECT_EQ(told.at("verdict"), "retry");
+  EXPECT_EQ(told.at("id"), "null");
+  EXPECT_NE(told.at("retry_at"), "?");
+  EXPECT_EQ(report(R"({"source":"orders","error":"slow","attempts":5})").at("verdict"),
+            "dead_letter");
+  EXPECT_EQ(report(R"({"source":"orders","error":"slow","attempts":1,"final":true})").status(),
+            201);
+}
+
+TEST_F(ReportsTest, TheProfileNamedDecides) {
+  const Told told =
+      report(R"({"source":"o","error":"bad request","attempts":1,"profile":"service-bus"})");
+  EXPECT_EQ(told.at("reason"), "NonRetryableError") << told;
+  const Told unknown = report(R"({"source":"o","error":"x","profile":"servic-bus"})");
+  EXPECT_EQ(unknown.status(), 404);
+  EXPECT_TRUE(unknown.says("service-bus")) << unknown;
+}
+
+TEST_F(ReportsTest, TheSameMessageIsOneRecordAndMessagesWithoutNamesAreMany) {
+  const std::string named = R"({"source":"orders","id":"7","payload":"x","error":"e"})";
+  const Told first = report(named);
+  const Told second = report(named);
+  EXPECT_EQ(second.status(), 200);
+  EXPECT_EQ(second.at("effect"), "merged");
+  EXPECT_EQ(first.at("id"), second.at("id"));
+  const std::string nameless = R"({"source":"orders","payload":"x","error":"e"})";
+  EXPECT_NE(report(nameless).at("id"), report(nameless).at("id"));
+}
+
+TEST_F(ReportsTest, UnderOneKeyAReportHappensOnce) {
+  const std::string body = R"({"source":"orders","payload":"x","error":"e"})";
+  const Told first = report(body, {{"Idempotency-Key", "k1"}});
+  const Told second = report(body, {{"Idempotency-Key", "k1"}});
+  EXPECT_EQ(first.status(), 201);
+  EXPECT_EQ(second.status(), 201);
+  EXPECT_EQ(first.at("id"), second.at("id"));
+  EXPECT_EQ(second.header("Idempotency-Replayed"), "true");
+  const Told other = report(R"({"source":"orders","error":"f"})", {{"Idempotency-Key", "k1"}});
+  EXPECT_EQ(other.status(), 409) << other;
+  EXPECT_NE(report(body, {{"Idempotency-Key", "k2"}}).at("id"), first.at("id"));
+  EXPECT_EQ(report(body, {{"Idempotency-Key", ""}}).status(), 400);
+}
+
+TEST_F(ReportsTest, KeysAreForgottenAfterADay) {
+  const std::string body = R"({"source":"orders","payload":"x","error":"e"})";
+  for (int i = 0; i < 50; ++i) report(body, {{"Idempotency-Key", "old" + std::to_string(i)}});
+  clock_.advance(std::chrono::hours{25});
+  for (int i = 0; i < 400; ++i) report(body, {{"Idempotency-Key", "new" + std::to_string(i)}});
+  Ledger& ledger = *office_.extras().ledger;
+  EXPECT_LT(testing::must(ledger.documents("idempotency", "", 1000)).size(), 420U);
+}
+
+struct Bad {
+  const char* name;
+  const char* body;
+  const char* word;
+};
+void PrintTo(const Bad& row, std::ostream* out) {
+  *out << row.name;
+}
+class BadReports : public ReportsTest, public ::testing::WithParamInterface<Bad> {};
+
+TEST_P(BadReports, AreRefusedWithWords) {
+  const Told told = report(GetParam().body);
+  EXPECT_EQ(told.status(), 400) << told;
+  EXPECT_TRUE(told.says(GetParam().word)) << told;
+}
+
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(Shapes, BadReports, ::testing::ValuesIn(std::vector<Bad>{
+    {"NoSource",      R"({"error":"x"})", "source"},
+    {"EmptySource",   R"({"source":"","error":"x"})", "source"},
+    {"NoFailure",     R"({"source":"a"})", "failure"},
+    {"BothFailures",  R"({"source":"a","error":"x","failure":{"text":"y"}})", "error"},
+    {"BothPayloads",  R"({"source":"a","error":"x","payload":"p","json":{}})", "json"},
+    {"UnknownMember", R"({"source":"a","error":"x","evnt_type":"y"})", "evnt_type"},
+    {"UnknownInside", R"({"source":"a","failure":{"txt":"x"}})", "txt"},
+    {"Twice",         R"({"source":"a","source":"b","error":"x"})", "twice"},
+    {"NoAttempt",     R"({"source":"a","error":"x","attempts":0})", "attempts"},
+    {"HalfAttempt",   R"({"source":"a","error":"x","attempts":1.5})", "attempts"},
+    {"NotJson",       "source=a", "JSON"},
+    {"Deep",          R"({"source":"a","error":"x","metadata":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]})", "JSON"},
+}), [](const auto& row) { return row.param.name; });
+// clang-format on
+
+TEST_F(ReportsTest, OtherKindsOfBodiesAre415) {
+  EXPECT_EQ(ask("POST", "/v1/dead-letters", "a=b",
+                {{"Content-Type", "application/x-www-form-urlencoded"}})
+                .status(),
+            415);
+}
+
+TEST_F(ReportsTest, ABatchIsKeptLineByLineAndABadLineCostsNoOther) {
+  const Told told = batch(
+      "{\"source\":\"a\",\"id\":\"1\",\"error\":\"x\"}\n"
+      "{\"source\":\"a\",\"id\":\"2\"\n"
+      "\n"
+      "{\"source\":\"a\",\"id\":\"3\",\"error\":\"x\",\"profile\":\"nobody\"}\n"
+      "{\"source\":\"a\",\"id\":\"4\",\"error\":\"x\"}");
+  EXPECT_EQ(told.status(), 207) << told;
+  EXPECT_EQ(std::count(told.body().begin(), told.body().end(), '\n'), 4);
+  EXPECT_TRUE(told.says(R"({"line":1,"status":201)")) << told;
+  EXPECT_TRUE(told.says(R"({"line":2,"status":400,"code":"invalid_argument")"));
+  EXPECT_TRUE(told.says(R"({"line":4,"status":404,"code":"not_found")"));
+  EXPECT_TRUE(told.says(R"({"line":5,"status":201)"));
+  EXPECT_EQ(get("/v1/stats").at("open"), "2");
+}
+
+TEST_F(ReportsTest, ManyAtOnceAreAllAnswered) {
+  start();
+  std::vector<std::thread> reporters;
+  std::atomic<int> kept{0};
+  for (int t = 0; t < 8; ++t) {
+    reporters.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const std::string id = std::to_string(t) + "-" + std::to_string(i);
+        kept += report(R"({"source":"a","error":"x","id":")" + id + "\"}").status() == 201;
+      }
+    });
+  }
+  for (auto& reporter : reporters) reporter.join();
+  EXPECT_EQ(kept, 400);
+  EXPECT_EQ(get("/v1/stats").at("open"), "400");
+}
+
+}  // namespace
+}  // namespace dlo::api
