@@ -77,6 +77,7 @@ Result<std::unique_ptr<File>> FaultFileSystem::open(const std::string& name, Ope
   if (found == nodes_.end()) {
     if (mode != OpenMode::create) return failed(Code::not_found, name);
     found = nodes_.emplace(name, std::make_shared<Node>()).first;
+    past_.push_back(nodes_);
   } else if (mode == OpenMode::create) {
     return failed(Code::conflict, name);
   }
@@ -97,16 +98,20 @@ Result<void> FaultFileSystem::rename(const std::string& from, const std::string&
   auto node = nodes_.extract(from);
   if (node.empty()) return failed(Code::not_found, from);
   nodes_[to] = std::move(node.mapped());
+  past_.push_back(nodes_);
   return {};
 }
 
 Result<void> FaultFileSystem::remove(const std::string& name) {
   const std::lock_guard lock(mutex_);
   nodes_.erase(name);
+  past_.push_back(nodes_);
   return {};
 }
 
 Result<void> FaultFileSystem::sync_names() {
+  const std::lock_guard lock(mutex_);
+  past_ = {nodes_};
   return {};
 }
 
@@ -114,6 +119,8 @@ void FaultFileSystem::power_cut(std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
   std::mt19937_64 random(seed);
   constexpr std::size_t sector = 512;
+  nodes_ = past_[random() % past_.size()];
+  past_ = {nodes_};
   for (auto& [name, node] : nodes_) {
     std::string after = node->stable;
     after.resize(node->now.size());

@@ -33,7 +33,8 @@ class FaultFileSystem final : public FileSystem {
   [[nodiscard]] std::string describe(const std::string& name) const override { return name; }
 
   /// The machine loses power: of what was written since the last sync of a file, each 512-byte
-  /// sector survives by chance, in any combination.
+  /// sector survives by chance, in any combination; of the names made, changed and removed since
+  /// `sync_names`, the first few.
   void power_cut(std::uint64_t seed);
 
   /// The bytes of a file as they are, to look at and to damage.
@@ -52,7 +53,9 @@ class FaultFileSystem final : public FileSystem {
   friend class FaultFile;
   std::mutex mutex_;
   Fault fault_;
-  std::map<std::string, std::shared_ptr<Node>> nodes_;
+  using Names = std::map<std::string, std::shared_ptr<Node>>;
+  Names nodes_;
+  std::vector<Names> past_ = {{}};  // the names at the last sync of names, and after each change
   std::mt19937_64 random_{7};
   std::uint64_t syncs_ = 0;
 };

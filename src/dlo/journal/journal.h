@@ -121,7 +121,8 @@ class Journal {
   /// records that make room again); others are told `full`.
   virtual Result<void> wait_for_room(bool essential) = 0;
   virtual Result<void> written(std::uint64_t sequence) = 0;
-  virtual Result<void> durable(std::uint64_t sequence) = 0;
+  /// Answers the newest record that is durable by now: this one or a later one.
+  virtual Result<std::uint64_t> durable(std::uint64_t sequence) = 0;
 
   /// Reads back records that are at least written and calls `each` once for every one of them: with
   /// its number in `records` and its body, checksum verified, or why there is none. In the order

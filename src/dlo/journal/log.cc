@@ -11,8 +11,8 @@ namespace {
 
 namespace format = journal_format;
 constexpr std::uint8_t seal_type = 255;
-constexpr std::uint64_t largest_list = 1U << 30U;  // places in a segment have 32 bits
-constexpr std::size_t largest_buffer = 4U << 20U;  // larger ones are not kept
+constexpr std::uint64_t largest_list = 1U << 30U;     // places in a segment have 32 bits
+constexpr std::uint64_t zeros_pay_below = 8U << 10U;  // bytes a sync
 
 std::uint64_t size_of(const NewRecord& record) noexcept {
   return format::record_header_size + record.head.size() + record.body.size() + record.tail.size();
@@ -55,7 +55,8 @@ Result<void> Log::start(const std::optional<JournalPosition>& from, const Visito
   active_ = std::move(*segment);
   const std::string header = format::encode(
       format::SegmentHeader{active_->number, next_sequence_, next_group_, previous_crc_});
-  auto written = active_->file->write_at(0, header);
+  auto written = files_.sync_names();
+  if (written) written = active_->file->write_at(0, header);
   if (written) written = active_->file->sync();
   if (!written) return written;
   dirty_.push_back(active_);
@@ -79,6 +80,16 @@ void Log::fail(const Error& error) {
                    error.detail +
                        " The journal is read-only from here on and acknowledges nothing: what the "
                        "disk holds cannot be known. Repair the disk, then open it again."};
+  }
+  end_all_turns();
+}
+
+/// Nobody will sync any more: whoever waits for it looks why.
+void Log::end_all_turns() {
+  roomy_ = false;
+  for (std::atomic<int>& turn : turns_) {
+    turn = static_cast<int>(turn_ + 2);  // nobody waits for a later one than the next
+    turn.notify_all();
   }
   changed_.notify_all();
   background_wake_.notify_all();
@@ -124,6 +135,8 @@ Result<void> Log::next_segment(std::uint64_t room) {
     pieces_.push_back({active_, group_offset_, {}, active_->size - group_offset_, 0, 0});
   }
   active_ = std::move(*segment);
+  next_asked_ = false;
+  syncs_before_ = syncs_;
   group_offset_ = format::segment_header_size;
   pieces_.push_back({active_, 0,
                      format::encode(format::SegmentHeader{active_->number, next_sequence_,
@@ -199,136 +212,39 @@ Result<std::uint64_t> Log::append(std::span<const NewRecord> records, std::span<
     place(records[i], crcs[i]);
   }
   if (backlog_ >= options_.background_at && !syncing_) background_wake_.notify_one();
+  roomy_ = has_room();
   return first;
 }
 
+std::uint64_t Log::left() const noexcept {
+  return active_->size - std::min(active_->size, group_offset_ + group_.size());
+}
+
+bool Log::has_room() const noexcept {
+  const auto enough = next_asked_ ? options_.segment_size / 8 : options_.segment_size / 2;
+  return backlog_ <= options_.backlog_limit && left() >= enough && !error_ && !closed_;
+}
+
 Result<void> Log::wait_for_room(bool essential) {
+  if (roomy_) return {};
   bool ends_soon = false;
+  bool half_used = false;
+  bool small_groups = false;
   {
     Lock lock(mutex_);
     const auto ready = wait_for_backlog(lock);
     if (!ready) return ready;
-    ends_soon = active_->size - std::min(active_->size, group_offset_) < options_.segment_size / 8;
+    ends_soon = left() < options_.segment_size / 8;
+    half_used = left() < options_.segment_size / 2 && !std::exchange(next_asked_, true);
+    const auto per_sync = group_offset_ / std::max<std::uint64_t>(1, syncs_ - syncs_before_);
+    small_groups = per_sync < zeros_pay_below;
+    roomy_ = has_room();
   }
+  // Not before: a journal that is hardly used makes no files it will not need.
+  if (half_used) segments_.ready_next(small_groups);
   if (!ends_soon) return {};
-  const auto prepared = segments_.wait_until_prepared();
+  const auto prepared = segments_.wait_until_ready();
   return essential ? Result<void>{} : prepared;
-}
-
-/// Hands everything placed so far to the kernel, in order. Needs the lock; frees it meanwhile.
-void Log::write_out(Lock& lock) {
-  writing_ = true;
-  close_group();
-  std::deque<Piece> pieces = std::exchange(pieces_, {});
-  SegmentPtr before = dirty_.empty() ? nullptr : dirty_.back();
-  lock.unlock();
-  Result<void> done;
-  std::uint64_t bytes = 0;
-  std::vector<SegmentPtr> touched;
-  for (const Piece& piece : pieces) {
-    if (before && before != piece.segment) {
-      // Groups of a new segment prove that the old one is whole: sync it first.
-      done = before->file->sync();
-      if (!done) break;
-    }
-    before = piece.segment;
-    if (touched.empty() || touched.back() != piece.segment) touched.push_back(piece.segment);
-    if (piece.zeros == 0) {
-      done = piece.segment->file->write_at(piece.offset, piece.bytes);
-      bytes += piece.bytes.size();
-    } else {
-      done = piece.segment->file->write_at(piece.offset, std::string(piece.zeros, '\0'));
-    }
-    // A header that is synced before any group: without one a segment holds nothing, for sure.
-    if (done && piece.offset == 0) done = piece.segment->file->sync();
-    if (!done) break;
-  }
-  lock.lock();
-  writing_ = false;
-  bytes_written_ += bytes;
-  for (SegmentPtr& segment : touched) {
-    if (dirty_.empty() || dirty_.back() != segment) dirty_.push_back(std::move(segment));
-  }
-  if (!done) {
-    fail(done.error());
-    return;
-  }
-  for (Piece& piece : pieces) {
-    if (piece.last_group == 0) continue;
-    written_ = piece.end_sequence;
-    written_group_ = piece.last_group;
-    const bool worth_keeping = piece.bytes.capacity() <= largest_buffer;
-    if (buffers_.size() < 4 && worth_keeping) buffers_.push_back(std::move(piece.bytes));
-  }
-  changed_.notify_all();
-}
-
-/// Writes what is placed and syncs it: one sync for everything that came until now.
-void Log::sync_out(Lock& lock) {
-  syncing_ = true;
-  while (writing_) changed_.wait(lock);
-  if (!error_) write_out(lock);
-  const std::uint64_t upto = written_;
-  const std::uint64_t group = written_group_;
-  const std::size_t covered = backlog_ - (group_.size() - format::group_header_size);
-  std::vector<SegmentPtr> dirty = dirty_;
-  Result<void> done;
-  if (!error_) {
-    lock.unlock();
-    for (const SegmentPtr& segment : dirty) {
-      if (done) done = segment->file->sync();
-    }
-    lock.lock();
-  }
-  syncing_ = false;
-  if (!done) fail(done.error());
-  if (!error_) {
-    ++syncs_;
-    durable_ = std::max(durable_, upto);
-    synced_group_ = std::max(synced_group_, group);
-    backlog_ -= std::min(backlog_, covered);
-    // Only the newest segment can be written to again.
-    if (dirty_.size() > 1) dirty_.erase(dirty_.begin(), dirty_.end() - 1);
-  }
-  changed_.notify_all();
-}
-
-Result<void> Log::written(std::uint64_t sequence) {
-  Lock lock(mutex_);
-  while (written_ <= sequence) {
-    const auto ready = usable();
-    if (!ready) return ready;
-    if (writing_) {
-      changed_.wait(lock);
-    } else {
-      write_out(lock);
-    }
-  }
-  return {};
-}
-
-Result<void> Log::durable(std::uint64_t sequence) {
-  Lock lock(mutex_);
-  while (durable_ <= sequence) {
-    const auto ready = usable();
-    if (!ready) return ready;
-    if (syncing_) {
-      changed_.wait(lock);
-    } else {
-      sync_out(lock);
-    }
-  }
-  return {};
-}
-
-void Log::background() {
-  Lock lock(mutex_);
-  const auto over = [this] { return stopping_ || closed_ || error_.has_value(); };
-  while (!over()) {
-    const auto worth_it = [this] { return backlog_ >= options_.background_at && !syncing_; };
-    background_wake_.wait(lock, [&] { return over() || worth_it(); });
-    if (!over()) sync_out(lock);
-  }
 }
 
 Result<void> Log::release(std::uint32_t segment) {
@@ -378,7 +294,7 @@ Result<void> Log::close() {
   sync_out(lock);
   if (error_) return *error_;
   closed_ = true;
-  background_wake_.notify_all();
+  end_all_turns();
   lock.unlock();
   background_.join();
   segments_.stop();

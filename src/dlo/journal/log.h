@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -18,8 +19,8 @@ void read_records(const FileSystem& files, const Segments& segments,
 
 /// The journal. Appenders fill the open group under a short lock; whoever needs durability and
 /// finds nobody syncing writes and syncs for everybody (a leader), so a lone caller pays no
-/// hand-over. From `background_at` bytes on a thread of our own does it, so that a caller with
-/// many records in flight goes on appending meanwhile.
+/// hand-over. If others came meanwhile a thread of our own goes on, sync after sync, until nobody
+/// waits; and it begins by itself from `background_at` bytes on.
 class Log final : public Journal {
  public:
   Log(FileSystem& files, const JournalOptions& options);
@@ -34,7 +35,7 @@ class Log final : public Journal {
                                std::span<Location> where) override;
   Result<void> wait_for_room(bool essential) override;
   Result<void> written(std::uint64_t sequence) override;
-  Result<void> durable(std::uint64_t sequence) override;
+  Result<std::uint64_t> durable(std::uint64_t sequence) override;
   void read(std::span<const Address> records, const Reader& each) override;
   Result<void> release(std::uint32_t segment) override;
   JournalPosition position() override;
@@ -59,8 +60,13 @@ class Log final : public Journal {
   Result<void> make_room(std::uint64_t bytes);
   Result<void> next_segment(std::uint64_t room);
   Result<void> wait_for_backlog(Lock& lock);
+  [[nodiscard]] std::uint64_t left() const noexcept;  // in the active segment
+  [[nodiscard]] bool has_room() const noexcept;
   void write_out(Lock& lock);
   void sync_out(Lock& lock);
+  void await_sync(Lock& lock, std::uint64_t sequence);
+  void end_turn();
+  void end_all_turns();
   void fail(const Error& error);
   void background();
   [[nodiscard]] Result<void> usable() const;
@@ -74,9 +80,12 @@ class Log final : public Journal {
   std::condition_variable background_wake_;
   std::optional<Error> error_;
   bool closed_ = false;
+  std::atomic<bool> roomy_ = false;  // whoever appends need not look closer
 
   // The open group.
   SegmentPtr active_;
+  bool next_asked_ = false;         // the one after it is being made
+  std::uint64_t syncs_before_ = 0;  // ... it became active
   std::uint64_t group_offset_ = 0;  // where it will lie in the active segment
   std::string group_;               // header (blank until it is closed) and records
   std::uint32_t group_records_ = 0;
@@ -92,10 +101,17 @@ class Log final : public Journal {
   std::vector<SegmentPtr> dirty_;  // written to since their last sync
   bool writing_ = false;
   bool syncing_ = false;
-  std::uint64_t written_ = 1;  // every record below is with the kernel
-  std::uint64_t durable_ = 1;  // every record below is synced
+  std::uint64_t written_ = 1;               // every record below is with the kernel
+  std::atomic<std::uint64_t> durable_ = 1;  // every record below is synced
   std::uint64_t written_group_ = 0;
   std::uint64_t synced_group_ = 0;
+
+  // Whose turn is over: sync n sets `turns_[n % 2]` to n. Those it covers wait there and nobody
+  // else, so a sync wakes no one in vain.
+  std::atomic<int> turns_[2] = {0, 0};  // int: what the kernel can wait for
+  std::uint32_t turn_ = 0;              // of the last sync that began
+  std::uint64_t covering_ = 1;          // it covers every record below
+  bool next_wanted_ = false;            // somebody waits for the one after it
 
   std::uint64_t syncs_ = 0;
   std::uint64_t bytes_written_ = 0;

@@ -8,16 +8,12 @@
 namespace dlo {
 namespace {
 
-constexpr std::size_t zero_chunk = 1U << 20U;
+// Zeros go to the disk in pieces of this size, so that a sync of records waits behind one of them
+// and not behind a whole segment.
+constexpr std::uint64_t zero_piece = 256U << 10U;
 
-Result<void> fill_with_zeros(File& file, std::uint64_t from, std::uint64_t to) {
-  const std::string zeros(zero_chunk, '\0');
-  for (std::uint64_t at = from; at < to; at += zero_chunk) {
-    const auto size = std::min<std::uint64_t>(zero_chunk, to - at);
-    const auto written = file.write_at(at, std::string_view(zeros).substr(0, size));
-    if (!written) return written;
-  }
-  return {};
+Result<void> blank_header(File& file) {
+  return file.write_at(0, std::string(journal_format::segment_header_size, '\0'));
 }
 
 }  // namespace
@@ -51,26 +47,13 @@ void Segments::stop() {
     prepare_wake_.notify_all();
   }
   if (preparer_.joinable()) preparer_.join();
-  if (prepared_) {
-    // Never used: its removal may be lost in a crash, and recovery treats it as spare.
-    const std::string name = segment_file(prepared_->number);
-    prepared_.reset();
-    (void)files_.remove(name);
-  }
+  // A removal may be lost in a crash; opening removes what is spare, too.
+  while (const auto spare = take_spare()) (void)files_.remove(spare->name);
 }
 
 void Segments::adopt(SegmentPtr segment) {
   const std::unique_lock lock(mutex_);
   live_[segment->number] = std::move(segment);
-}
-
-void Segments::adopt_spare(const std::string& name) {
-  const std::unique_lock lock(mutex_);
-  if (spares_.size() < options_.spare_segments) {
-    spares_.push_back(name);
-  } else {
-    (void)files_.remove(name);
-  }
 }
 
 SegmentPtr Segments::find(std::uint64_t number) const {
@@ -99,109 +82,118 @@ std::uint64_t Segments::live_bytes() const {
   return total;
 }
 
-/// A recycled file is overwritten, a new one is filled with zeros first (`zero`): overwriting
-/// allocated blocks syncs half again as fast as appending.
-Result<SegmentPtr> Segments::make(std::uint64_t number, std::uint64_t size, bool zero) {
-  auto segment = std::make_shared<Segment>();
-  segment->number = number;
+std::optional<Segments::Spare> Segments::take_spare() {
+  const std::unique_lock lock(mutex_);
+  if (spares_.empty()) return std::nullopt;
+  Spare spare = std::move(spares_.back());
+  spares_.pop_back();
+  return spare;
+}
+
+Result<SegmentPtr> Segments::reuse(std::uint64_t number, const Spare& spare) {
   const std::string name = segment_file(number);
-  std::string spare;
-  if (size == options_.segment_size) {
-    const std::unique_lock lock(mutex_);
-    if (!spares_.empty()) {
-      spare = std::move(spares_.back());
-      spares_.pop_back();
-    }
-  }
-  if (!spare.empty()) {
-    const auto renamed = files_.rename(spare, name);
-    if (!renamed) return renamed.error();
-  }
-  auto file = files_.open(name, spare.empty() ? OpenMode::create : OpenMode::read_write);
+  const auto renamed = files_.rename(spare.name, name);
+  if (!renamed) return renamed.error();
+  auto file = files_.open(name, OpenMode::read_write);
   if (!file) return file.error();
-  segment->file = std::move(*file);
-  segment->size = size;
-  segment->zeroed = spare.empty();
   // Without a valid header a file that was never used cannot be taken for a segment.
-  Result<void> ready = fill_with_zeros(*segment->file, 0, journal_format::segment_header_size);
-  if (ready && spare.empty() && zero) {
-    ready = fill_with_zeros(*segment->file, 0, size);
-    if (ready) ready = segment->file->sync();
-  } else if (ready && spare.empty()) {
-    ready = segment->file->allocate(size);
-  }
-  if (ready) ready = files_.sync_names();
+  if (const auto blank = blank_header(**file); !blank) return blank.error();
+  return std::make_shared<Segment>(
+      Segment{number, options_.segment_size, spare.zeroed, std::move(*file)});
+}
+
+Result<SegmentPtr> Segments::create(std::uint64_t number, std::uint64_t size) {
+  const std::string name = segment_file(number);
+  auto file = files_.open(name, OpenMode::create);
+  if (!file) return file.error();
+  auto ready = blank_header(**file);
+  if (ready) ready = (*file)->allocate(size);
   if (!ready) {
-    segment->file.reset();
+    file->reset();
     (void)files_.remove(name);
     return ready.error();
   }
-  return segment;
+  return std::make_shared<Segment>(Segment{number, size, true, std::move(*file)});
+}
+
+bool Segments::has_spare() const {
+  const std::shared_lock lock(mutex_);
+  return !spares_.empty();
+}
+
+bool Segments::hurried() {
+  const std::lock_guard lock(prepare_mutex_);
+  return hurry_ || stopping_;
+}
+
+/// Overwriting blocks that were written before syncs half again as fast as writing into blocks
+/// that are merely taken, which matters if a sync carries little.
+Result<void> Segments::make_spare(const std::string& name, bool zero) {
+  auto file = files_.open(name, OpenMode::create);
+  if (!file) return file.error();
+  auto ready = blank_header(**file);
+  if (ready) ready = (*file)->allocate(options_.segment_size);
+  const std::string zeros(zero ? zero_piece : 0, '\0');
+  for (std::uint64_t at = 0; ready && zero && at < options_.segment_size && !hurried();
+       at += zero_piece) {
+    const auto size = std::min(zero_piece, options_.segment_size - at);
+    ready = (*file)->write_at(at, std::string_view(zeros).substr(0, size));
+    if (ready) ready = (*file)->sync();
+  }
+  if (!ready) {
+    file->reset();
+    (void)files_.remove(name);
+  }
+  return ready;
 }
 
 void Segments::prepare_loop() {
   std::unique_lock lock(prepare_mutex_);
   while (true) {
-    prepare_wake_.wait(lock, [this] { return stopping_ || (wanted_ && !prepared_); });
+    prepare_wake_.wait(lock, [this] { return stopping_ || wanted_; });
     if (stopping_) return;
-    const std::uint64_t number = *wanted_;
-    preparing_ = true;
+    const Spare spare{"spare-new-" + std::to_string(++made_) + ".seg", true};
+    const bool zero = zero_;
     lock.unlock();
-    auto made = make(number, options_.segment_size, true);
-    lock.lock();
-    preparing_ = false;
-    wanted_.reset();
-    prepare_error_.reset();
+    auto made = make_spare(spare.name, zero);
     if (made) {
-      prepared_ = std::move(*made);
-    } else {
-      prepare_error_ = made.error();  // told to whoever needs the segment
+      const std::unique_lock adding(mutex_);
+      spares_.push_back(spare);
     }
+    lock.lock();
+    wanted_ = hurry_ = false;
+    prepare_error_.reset();
+    if (!made) prepare_error_ = made.error();  // told to whoever needs the segment
     prepare_wake_.notify_all();
   }
 }
 
-Result<void> Segments::wait_until_prepared() {
+void Segments::ready_next(bool zero) {
+  if (!options_.prepare_ahead || has_spare()) return;
+  const std::lock_guard lock(prepare_mutex_);
+  if (wanted_) return;
+  wanted_ = true;
+  zero_ = zero;
+  prepare_wake_.notify_all();
+}
+
+Result<void> Segments::wait_until_ready() {
   if (!options_.prepare_ahead) return {};
+  if (has_spare()) return {};
+  ready_next(false);
   std::unique_lock lock(prepare_mutex_);
-  if (!prepared_ && !preparing_ && !wanted_) {  // it failed before: there may be room by now
-    wanted_ = next_;
-    prepare_error_.reset();
-    prepare_wake_.notify_all();
-  }
-  prepare_wake_.wait(lock, [this] { return stopping_ || (!preparing_ && !wanted_) || prepared_; });
-  if (prepared_ || stopping_ || !prepare_error_) return {};
+  if (wanted_) hurry_ = true;
+  prepare_wake_.wait(lock, [this] { return stopping_ || !wanted_; });
+  if (stopping_ || !prepare_error_ || has_spare()) return {};
   return *prepare_error_;
 }
 
 Result<SegmentPtr> Segments::activate(std::uint64_t number, std::uint64_t room) {
-  const std::uint64_t size = std::max(room, options_.segment_size);
-  SegmentPtr segment;
-  {
-    std::unique_lock lock(prepare_mutex_);
-    prepare_wake_.wait(lock, [this] { return !preparing_; });
-    wanted_.reset();  // from here on it is ours to make: two makers would be two files
-    if (prepared_ && prepared_->number == number && prepared_->size >= room) {
-      segment = std::move(prepared_);
-    } else if (prepared_ && prepared_->number == number) {
-      // An oversize record needs a file of its own; the readied one becomes spare.
-      const std::string name = segment_file(number);
-      prepared_.reset();
-      if (const auto moved = files_.rename(name, "spare-" + name); moved) {
-        adopt_spare("spare-" + name);
-      }
-    }
-  }
-  if (!segment) {
-    auto made = make(number, size, false);
-    if (!made) return made.error();
-    segment = std::move(*made);
-  }
-  adopt(segment);
-  const std::lock_guard lock(prepare_mutex_);
-  next_ = number + 1;
-  wanted_ = next_;
-  prepare_wake_.notify_all();
+  // An oversize record needs a file of its own.
+  const auto spare = room <= options_.segment_size ? take_spare() : std::nullopt;
+  auto segment =
+      spare ? reuse(number, *spare) : create(number, std::max(room, options_.segment_size));
+  if (segment) adopt(*segment);
   return segment;
 }
 
@@ -222,7 +214,7 @@ Result<void> Segments::release(std::uint64_t number) {
   const auto renamed = files_.rename(name, spare);
   if (!renamed) return renamed;
   const std::unique_lock lock(mutex_);
-  spares_.push_back(spare);
+  spares_.push_back({spare, false});
   return {};
 }
 

@@ -26,8 +26,8 @@ struct Segment {
 };
 using SegmentPtr = std::shared_ptr<Segment>;
 
-/// The files of a journal: which exist, which are spare, and the next one, readied ahead of need
-/// so that appending never waits for a file to be made.
+/// The files of a journal: which exist, and which are spare, so that appending never waits for a
+/// file to be made.
 /// Threads  Any method from any thread; none holds a lock across a sync.
 class Segments {
  public:
@@ -37,13 +37,16 @@ class Segments {
   Segments& operator=(const Segments&) = delete;
 
   void adopt(SegmentPtr segment);
-  void adopt_spare(const std::string& name);
 
-  /// The segment `number`, at least `room` bytes long, ready to be written, its name synced.
+  /// The segment `number`, at least `room` bytes long, ready to be written. Syncs nothing: its name
+  /// survives the machine only after `FileSystem::sync_names`.
   Result<SegmentPtr> activate(std::uint64_t number, std::uint64_t room);
 
-  /// Waits until the next segment is made, so that `activate` need not; or says why it cannot be.
-  Result<void> wait_until_prepared();
+  /// Has a spare file made, unless there is one. `zero`: also written once, which pays if what
+  /// comes is synced in small groups.
+  void ready_next(bool zero);
+  /// Waits until there is a spare file, so that `activate` finds one; or says why there is none.
+  Result<void> wait_until_ready();
 
   [[nodiscard]] SegmentPtr find(std::uint64_t number) const;
   [[nodiscard]] std::vector<std::uint64_t> numbers() const;
@@ -51,27 +54,37 @@ class Segments {
   [[nodiscard]] std::uint64_t disk_bytes() const;
   [[nodiscard]] std::uint64_t live_bytes() const;  // without the spare ones
 
-  /// Ends the thread and removes what was readied but never used.
+  /// Ends the thread and removes what is spare.
   void stop();
 
  private:
-  Result<SegmentPtr> make(std::uint64_t number, std::uint64_t size, bool zero);
+  struct Spare {
+    std::string name;
+    bool zeroed = false;
+  };
+
+  Result<SegmentPtr> reuse(std::uint64_t number, const Spare& spare);
+  Result<SegmentPtr> create(std::uint64_t number, std::uint64_t size);
+  Result<void> make_spare(const std::string& name, bool zero);
+  [[nodiscard]] std::optional<Spare> take_spare();
+  [[nodiscard]] bool has_spare() const;
+  [[nodiscard]] bool hurried();
   void prepare_loop();
 
   FileSystem& files_;
   JournalOptions options_;
   mutable std::shared_mutex mutex_;
   std::map<std::uint64_t, SegmentPtr> live_;
-  std::vector<std::string> spares_;
+  std::vector<Spare> spares_;
 
   std::mutex prepare_mutex_;
   std::condition_variable prepare_wake_;
-  std::optional<std::uint64_t> wanted_;
-  std::uint64_t next_ = 0;              // the one after the active one
-  std::optional<Error> prepare_error_;  // why it could not be made
-  SegmentPtr prepared_;
-  bool preparing_ = false;
+  std::optional<Error> prepare_error_;  // why the last one could not be made
+  bool wanted_ = false;
+  bool zero_ = false;   // ... with zeros
+  bool hurry_ = false;  // somebody waits for it
   bool stopping_ = false;
+  std::uint64_t made_ = 0;
   std::thread preparer_;
 };
 

@@ -192,7 +192,8 @@ TEST(AFullDisk, RefusesPublicationsAndLetsConsumersMakeRoom) {
   // No new file can be filled any more; what was taken before can be used.
   std::atomic<bool> full = true;
   shop.disk->set_fault([&](FaultFileSystem::Op op, const std::string& name) {
-    const bool new_file = name > "000000000002.seg" && name < "1";
+    const bool new_file = (name > "000000000002.seg" && name < "1") ||
+                          (name.starts_with("spare-new-") && name != "spare-new-1.seg");
     return full && new_file && op != FaultFileSystem::Op::sync ? std::optional(Code::full)
                                                                : std::nullopt;
   });

@@ -231,6 +231,30 @@ TEST_F(JournalTest, AFullDiskRefusesTheAppendAndChangesNothing) {
   EXPECT_EQ(bodies(), (std::vector<std::string>{"kept", "room again"}));
 }
 
+TEST_F(JournalTest, AppendingMoreThanASegmentHoldsSyncsNothing) {
+  JournalOptions options = small_segments();
+  options.background_at = 1U << 20U;
+  open(options);
+  append_durable("small");
+  const auto before = disk_->syncs();
+  const auto large = append(std::string(50'000, 'x'));
+  EXPECT_EQ(disk_->syncs(), before);  // appenders hold locks of their own
+  must(journal_->durable(large));
+  EXPECT_GT(disk_->syncs(), before);
+  open(options);
+  EXPECT_EQ(bodies().back().size(), 50'000U);
+}
+
+TEST_F(JournalTest, MakesTheNextFileOnlyWhenHalfOfThisOneIsUsed) {
+  open();
+  append_durable("little");
+  must(journal_->wait_for_room(false));
+  EXPECT_EQ(must(disk_->list()).size(), 1U);
+  append_durable(std::string(3800, 'x'));
+  must(journal_->wait_for_room(false));  // the end is near: now there has to be another
+  EXPECT_EQ(must(disk_->list()).size(), 2U);
+}
+
 TEST_F(JournalTest, EveryFlippedBitOfASealedJournalIsDetected) {
   open();
   for (int i = 0; i < 40; ++i) append_durable("record " + std::to_string(i * 1000));

@@ -73,6 +73,7 @@ void Depot::admit(std::uint64_t durable, TimePoint now) {
     ++count;
     arrivals_.pop_front();
   }
+  admitted_ = std::max(admitted_.load(), durable);
   if (count > 0) ring(queue, count);
 }
 
@@ -167,7 +168,7 @@ Result<void> Depot::be_born() {
     records.add(RecordType::born, std::move(bytes));
     const auto placed = append(records);
     if (!placed) return placed.error();
-    if (const auto durable = journal_->durable(placed->last); !durable) return durable;
+    if (const auto durable = journal_->durable(placed->last); !durable) return durable.error();
   }
   // Twelve digits: a string of that length needs no memory of its own.
   partition_ = to_string(Id128{0, incarnation_}).substr(20);

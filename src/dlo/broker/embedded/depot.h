@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -200,7 +201,8 @@ class Depot {
 
   std::mutex mutex_;
   Holdings holdings_;
-  std::deque<Arrival> arrivals_;  // written, not yet synced, in order
+  std::deque<Arrival> arrivals_;             // written, not yet synced, in order
+  std::atomic<std::uint64_t> admitted_ = 0;  // every publication up to this record has arrived
   std::deque<Doorbell> doorbells_;
   std::vector<std::optional<std::pair<std::uint64_t, TimePoint>>> oldest_;  // by queue, cached
   std::chrono::steady_clock::time_point seen_;  // when a caller last said what time it is

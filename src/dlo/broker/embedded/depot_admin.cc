@@ -54,7 +54,8 @@ Result<void> Depot::write_down(Lock& lock, RecordType type, std::string bytes,
   if (!placed) return placed.error();
   then();
   lock.unlock();
-  return journal_->durable(placed->last);
+  const auto durable = journal_->durable(placed->last);
+  return durable ? Result<void>{} : durable.error();
 }
 
 std::vector<SlotNumber> Depot::arriving_in(std::uint16_t queue) const {

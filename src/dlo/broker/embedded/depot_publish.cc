@@ -178,10 +178,11 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
   // A repeat is as good as what it repeats: that has to be durable too.
   auto last = placed.last;
   for (const Incoming& in : incoming) last = std::max(last, in.repeats.value_or(0));
-  if (const auto durable = journal_->durable(last); !durable) return durable.error();
-  if (!placed.where.empty()) {
+  const auto durable = journal_->durable(last);
+  if (!durable) return durable.error();
+  if (!placed.where.empty() && admitted_ < placed.last) {
     const Lock lock(mutex_);
-    admit(placed.last, now);
+    admit(*durable, now);
   }
   std::vector<PublishAnswer> answers;
   answers.reserve(incoming.size());

@@ -77,7 +77,7 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
     appended_ = 0;
   }
   std::size_t next = 0;
-  auto done = journal_->durable(position.sequence - 1);
+  const auto done = journal_->durable(position.sequence - 1);
   Result<std::uint64_t> size = std::uint64_t{0};
   if (done) {
     size = write_checkpoint_file(files_, description, arrivals, [&](Slot* into) {
@@ -89,7 +89,7 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
   }
   const Lock lock(mutex_);
   holdings_.slots().end_snapshot();
-  if (!done) return done;
+  if (!done) return done.error();
   if (!size) return size.error();
   checkpoint_size_ = *size;
   return {};
@@ -111,7 +111,7 @@ Result<void> Depot::free_segments(std::uint64_t below) {
   }
   // A record that was appended meanwhile may be all that says a segment is not needed.
   if (free.empty()) return {};
-  if (const auto durable = journal_->durable(appended() - 1); !durable) return durable;
+  if (const auto durable = journal_->durable(appended() - 1); !durable) return durable.error();
   for (const auto number : free) {
     if (const auto released = journal_->release(number); !released) return released;
   }
