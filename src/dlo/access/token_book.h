@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dlo/access/damper.h"
+#include "dlo/access/token.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// The office's documents that hold tokens; the key is the token's id.
+inline constexpr std::string_view token_kind = "token";
+
+struct NewToken {
+  std::string name;
+  Role role = Role::reader;
+  std::optional<Millis> lives_for;
+};
+
+/// A token as its holder gets it, once.
+struct IssuedToken {
+  Token token;
+  std::string text;
+};
+
+/// Who may ask, by the tokens an office keeps. Each change is audited in the same transaction.
+/// Threads  Any method from any thread.
+/// Cost     `who` reads the office at most once a second, otherwise a table in memory; so a token
+///          that another process revoked stops working within a second.
+class TokenBook {
+ public:
+  /// `draw` gives random bytes.
+  using Draw = std::function<TokenDraw()>;
+  explicit TokenBook(Office& office, Draw draw = draw_token);
+
+  /// Random bytes of the operating system.
+  [[nodiscard]] static TokenDraw draw_token();
+
+  Result<IssuedToken> create(const NewToken& wanted, const std::string& actor, TimePoint now);
+  /// Ends it from now on. not_found names the id; ending it twice changes nothing.
+  Result<Token> revoke(const std::string& id, const std::string& actor, TimePoint now);
+  /// Oldest first, revoked and expired ones too.
+  Result<std::vector<Token>> list();
+
+  /// Whether there are any, revoked ones included: then everybody needs one.
+  Result<bool> required(TimePoint now);
+
+  /// The token an `Authorization` header holds. `refused`: it may not be used, with the reason, and
+  /// (if it names a token) whose it was; `timed_out`: too many wrong ones from this client.
+  Result<Token> who(std::string_view authorization, const std::string& client, TimePoint now);
+
+ private:
+  Result<void> refresh(TimePoint now);
+  void forget();
+
+  Office& office_;
+  Draw draw_;
+  std::mutex mutex_;
+  std::map<std::string, Token, std::less<>> tokens_;
+  std::optional<TimePoint> read_at_;
+  Damper damper_;
+};
+
+}  // namespace dlo
