@@ -67,5 +67,55 @@ TEST(Scenario, ADamagedQueueIsFoundAndTheRestIsSaved) {
   EXPECT_FALSE(has(dump.out, "econd body")) << dump.out;
 }
 
+// The same, before a checkpoint said what was there: nothing opens until somebody decides.
+TEST(Scenario, ADamagedQueueIsRepairedAndGoesOn) {
+  const TemporaryDirectory data;
+  const auto dlo = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "queue");
+    arguments.insert(arguments.end(), {"--data", data.path()});
+    return run_dlo(arguments);
+  };
+  for (const std::string body : {"first body", "second body", "third body"}) {
+    ASSERT_EQ(dlo({"send", "orders", body, "--id", body.substr(0, body.find(' '))}).code, 0);
+  }
+  const std::filesystem::path queues = data.path() + "/queues";
+  std::filesystem::remove(queues / "checkpoint");
+  ASSERT_EQ(dlo({"peek", "orders"}).code, 0);  // all segments are there: nothing is missing
+  std::filesystem::remove(queues / "checkpoint");
+  for (const auto& file : std::filesystem::directory_iterator(queues)) {
+    std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::string all(std::istreambuf_iterator<char>(bytes), {});
+    const auto at = all.find("second body");
+    if (at == std::string::npos) continue;
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.put('S');
+  }
+  const Ended refused = dlo({"peek", "orders"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(has(refused.err, ".seg at byte ") && has(refused.err, "dlo queue repair"))
+      << refused.err;
+  const Ended plan = dlo({"repair"});
+  EXPECT_EQ(plan.code, 1);
+  EXPECT_TRUE(has(plan.out, R"(LOST      queue "orders" message "second")") &&
+              has(plan.out, "Nothing was changed") && has(plan.out, "--yes"))
+      << plan.out;
+  EXPECT_EQ(dlo({"peek", "orders"}).code, 1);
+  const Ended repaired = dlo({"repair", "--yes"});
+  EXPECT_EQ(repaired.code, 3) << repaired.out << repaired.err;
+  EXPECT_TRUE(has(repaired.out, "1 messages lost")) << repaired.out;
+  const Ended fsck = dlo({"fsck"});
+  EXPECT_EQ(fsck.code, 0) << fsck.out;
+  EXPECT_TRUE(has(fsck.out, "SET ASIDE")) << fsck.out;
+  EXPECT_EQ(dlo({"repair"}).code, 0);
+  const Ended peek = dlo({"peek", "orders"});
+  EXPECT_TRUE(has(peek.out, "first body") && has(peek.out, "third body")) << peek.out << peek.err;
+  EXPECT_FALSE(has(peek.out, "econd body")) << peek.out;
+  bool report = false;
+  for (const auto& file : std::filesystem::directory_iterator(queues)) {
+    report = report || file.path().filename().string().starts_with("quarantine-report");
+  }
+  EXPECT_TRUE(report);
+}
+
 }  // namespace
 }  // namespace dlo::testing

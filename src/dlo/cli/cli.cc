@@ -186,6 +186,10 @@ void add_queue(CLI::App& app, Parsed& parsed, Context& context) {
   add_queue_changes(command, parsed, context);
   auto* fsck = command->add_subcommand("fsck", "Read every byte and say what is damaged");
   on_queue(fsck, parsed, context, [](Context& c, const QueueArguments&) { return queue_fsck(c); });
+  auto* repair = command->add_subcommand(
+      "repair", "Say what damage affects; --yes sets the damaged bytes aside and goes on");
+  repair->add_flag("--yes", arguments.yes, "Really");
+  on_queue(repair, parsed, context, queue_repair);
   auto* dump = command->add_subcommand("dump", "Every record; -o ndjson: every message");
   dump->add_option("--queue", arguments.queue, "Only this one");
   add_output(dump, context);

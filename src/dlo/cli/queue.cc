@@ -5,6 +5,7 @@
 
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/broker/embedded/queue_check.h"
+#include "dlo/broker/embedded/repair.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/duration.h"
@@ -33,6 +34,18 @@ Result<std::unique_ptr<FileSystem>> open_to_look(const Context& context) {
   return Error{
       files.error().code, files.error().where,
       files.error().detail + " No queues were found there. Name the data directory with --data."};
+}
+
+/// The same, and refused if somebody works in them: what is being written at this moment would look
+/// like damage.
+Result<std::unique_ptr<FileSystem>> open_at_rest(const Context& context, const char* where) {
+  if (const auto owner = owner_of_directory(directory(context))) {
+    return Error{Code::refused, where,
+                 "process " + *owner + " works in " + directory(context) +
+                     ", and what it is writing would look like damage. Stop it first, or look at "
+                     "a copy of the directory. Nothing was read."};
+  }
+  return open_to_look(context);
 }
 
 /// A queue that exists; its settings stay as they are.
@@ -232,8 +245,20 @@ int queue_move(Context& context, const QueueArguments& arguments) {
   return exit_ok;
 }
 
+int queue_repair(Context& context, const QueueArguments& arguments) {
+  auto files = open_at_rest(context, "cli.repair");
+  if (files && arguments.yes) files = open_directory(directory(context));  // and keep others out
+  if (!files) return fail(context, files.error());
+  const auto repair = repair_queues(**files, context.now, arguments.yes);
+  if (!repair) return fail(context, repair.error());
+  context.out << describe(*repair, arguments.yes);
+  if (repair->damages.empty()) return exit_ok;
+  if (!arguments.yes) return exit_error;
+  return repair->lost.empty() && repair->unknown_records == 0 ? exit_ok : exit_partial;
+}
+
 int queue_fsck(Context& context) {
-  const auto files = open_to_look(context);
+  const auto files = open_at_rest(context, "cli.fsck");
   if (!files) return fail(context, files.error());
   const auto check = check_queues(**files);
   if (!check) return fail(context, check.error());
@@ -252,19 +277,28 @@ int queue_fsck(Context& context) {
     context.out << "\n";
   }
   print_damages(context, check->damages);
+  for (const Damage& each : check->quarantined) {
+    context.out << "SET ASIDE " << each.file << " at byte " << each.offset << ", " << each.size
+                << " bytes: " << each.what << "\n";
+  }
   if (check->damages.empty()) {
     context.out << "ok        " << check->verified << " messages read and verified\n";
     return exit_ok;
   }
   context.out << "found " << check->damages.size() << " damaged places; " << check->verified
-              << " messages are whole. Nothing was changed. Save them with 'dlo queue dump -o "
-                 "ndjson', and restore the files from a backup if there is one.\n";
+              << " messages are whole. Nothing was changed. Restore the files from a backup if "
+                 "there is one; or run 'dlo queue repair' to see what is affected and to set the "
+                 "damaged bytes aside. 'dlo queue dump -o ndjson' prints what can be read.\n";
   return exit_error;
 }
 
 int queue_dump(Context& context, const QueueArguments& arguments) {
   const auto files = open_to_look(context);
   if (!files) return fail(context, files.error());
+  if (const auto owner = owner_of_directory(directory(context))) {
+    context.err << "dlo: process " << *owner
+                << " works here: what it is writing at this moment may look damaged.\n";
+  }
   const bool json = context.format == Format::json || context.format == Format::ndjson;
   const auto damages = dump_queues(**files, [&](const DumpedRecord& record) {
     if (!arguments.queue.empty() && record.queue != arguments.queue) return;

@@ -65,8 +65,9 @@ int queue_send(Context& context, const QueueArguments& arguments);
 int queue_purge(Context& context, const QueueArguments& arguments);
 int queue_pause(Context& context, const QueueArguments& arguments, bool paused);
 int queue_move(Context& context, const QueueArguments& arguments);
-// ... and beside one, too: these only look.
 int queue_fsck(Context& context);
+int queue_repair(Context& context, const QueueArguments& arguments);
+// ... and beside one, too: it only looks.
 int queue_dump(Context& context, const QueueArguments& arguments);
 
 struct DemoArguments {

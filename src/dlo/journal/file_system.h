@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,9 @@ class FileSystem {
   /// For messages to people.
   [[nodiscard]] virtual std::string describe(const std::string& name) const = 0;
 };
+
+/// The pid of the process that works in a directory at the moment, as it wrote it down.
+[[nodiscard]] std::optional<std::string> owner_of_directory(const std::string& path);
 
 /// A directory of the operating system. Created if missing and locked, unless `read_only`: a
 /// second process (or object) is refused with the owner's pid.

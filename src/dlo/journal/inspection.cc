@@ -1,11 +1,14 @@
 #include "dlo/journal/inspection.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "dlo/journal/format.h"
 #include "dlo/journal/log.h"
 #include "dlo/journal/recovery.h"
+#include "dlo/journal/salvage.h"
 #include "dlo/journal/segments.h"
 
 namespace dlo {
@@ -22,27 +25,79 @@ JournalOptions without_threads() {
 
 }  // namespace
 
+std::string quarantine_file(const Damage& damage) {
+  return "quarantine-" + segment_file(damage.segment) + "-" + std::to_string(damage.offset) + "-" +
+         std::to_string(damage.size);
+}
+
+Result<std::vector<std::uint64_t>> missing_segments(FileSystem& files, std::uint64_t from,
+                                                    bool must_begin) {
+  const auto names = files.list();
+  if (!names) return names.error();
+  std::vector<std::uint64_t> missing;
+  std::uint64_t expected = from;
+  for (const std::string& name : *names) {
+    const auto number = segment_number(name);
+    if (!number || *number < from) continue;
+    for (; expected < *number; ++expected) missing.push_back(expected);
+    ++expected;
+  }
+  if (must_begin && expected == from) missing.push_back(from);
+  return missing;
+}
+
 /// One pass over the segments.
 class Inspection::Walk {
  public:
-  Walk(Inspection& to, const Journal::Visitor& visit) : to_(to), visit_(visit) {}
+  using Lost = std::function<void(const LostRecords&)>;
+  Walk(Inspection& to, const std::vector<std::string>& names, const Journal::Visitor& visit,
+       const Lost& lost)
+      : to_(to), names_(names.begin(), names.end()), visit_(visit), lost_(lost) {}
 
   Result<bool> is_used(Segment& segment);
   Result<void> segment(const SegmentPtr& segment, bool last);
+  /// After the last one, which is number `last`.
+  void finish(std::uint64_t last);
 
  private:
   Result<void> group(const ReadGroup& group, const Segment& segment, std::uint64_t offset);
   Result<std::uint64_t> at_damage(Segment& segment, std::uint64_t offset, bool last);
+  Result<std::uint64_t> at_the_end(Segment& segment, std::uint64_t offset, bool last);
+  Result<void> salvage_from(Segment& segment, std::uint64_t begin, std::uint64_t end);
+  Result<void> record(const Entry& entry);
+  void expect(std::uint64_t sequence);
   void note(std::uint64_t number, std::uint64_t offset, std::uint64_t size, std::string what) {
-    to_.damages.push_back(
-        {to_.files_.describe(segment_file(number)), offset, size, std::move(what)});
+    Damage damage{to_.files_.describe(segment_file(number)), offset, size, std::move(what), number};
+    const bool known = names_.contains(quarantine_file(damage));
+    (known ? to_.quarantined : to_.damages).push_back(std::move(damage));
   }
 
   Inspection& to_;
+  std::set<std::string> names_;
   const Journal::Visitor& visit_;
+  const Lost& lost_;
   std::uint64_t before_ = 0;  // number of the last segment
   std::optional<format::GroupHeader> last_group_;
+  std::optional<std::uint64_t> expected_;            // sequence of the next record
+  std::uint64_t unknown_end_ = 0;                    // damaged bytes behind the last whole group
+  std::map<std::uint64_t, std::uint64_t> first_in_;  // ... of a segment, by its header
 };
+
+/// The next record is number `sequence`: what lies between is lost.
+void Inspection::Walk::expect(std::uint64_t sequence) {
+  if (lost_ && expected_ && sequence > *expected_) lost_({*expected_, sequence - 1, 0, {}, {}});
+  expected_ = sequence;
+}
+
+Result<void> Inspection::Walk::record(const Entry& entry) {
+  expect(entry.sequence);
+  ++*expected_;
+  to_.sealed = entry.type == seal_type;
+  if (to_.sealed) return {};
+  ++to_.records;
+  to_.first_in_.try_emplace(entry.location.segment, entry.sequence);
+  return visit_(entry);
+}
 
 Result<void> Inspection::Walk::group(const ReadGroup& group, const Segment& segment,
                                      std::uint64_t offset) {
@@ -51,21 +106,38 @@ Result<void> Inspection::Walk::group(const ReadGroup& group, const Segment& segm
     note(segment.number, offset, 0, "This group does not continue the one before it.");
   }
   last_group_ = group.header;
+  unknown_end_ = 0;
   ++to_.groups;
   std::size_t at = format::group_header_size;
   for (std::uint32_t i = 0; i < group.header.records; ++i) {
-    const auto record = format::decode_record(group.bytes.data() + at);
-    to_.sealed = record.type == seal_type;
+    const auto header = format::decode_record(group.bytes.data() + at);
     const auto body =
-        std::string_view(group.bytes).substr(at + format::record_header_size, record.size);
-    if (record.type != seal_type) {
-      ++to_.records;
-      const Location location{static_cast<std::uint32_t>(segment.number),
-                              static_cast<std::uint32_t>(offset + at)};
-      const auto seen = visit_({group.header.first_sequence + i, record.type, body, location});
+        std::string_view(group.bytes).substr(at + format::record_header_size, header.size);
+    const Location location{static_cast<std::uint32_t>(segment.number),
+                            static_cast<std::uint32_t>(offset + at)};
+    const auto seen = record({group.header.first_sequence + i, header.type, body, location});
+    if (!seen) return seen;
+    at += format::record_header_size + header.size;
+  }
+  to_.end = {*expected_, segment.number, format::aligned(offset + group.bytes.size()),
+             group.header.group + 1, group.header.crc};
+  return {};
+}
+
+Result<void> Inspection::Walk::salvage_from(Segment& segment, std::uint64_t begin,
+                                            std::uint64_t end) {
+  const auto found = salvage(segment, begin, end, expected_);
+  if (!found) return found.error();
+  for (const Salvaged& each : *found) {
+    if (expected_ && each.sequence < *expected_) continue;
+    if (each.whole) {
+      const auto seen = record({each.sequence, each.type, each.body, each.location});
       if (!seen) return seen;
+      continue;
     }
-    at += format::record_header_size + record.size;
+    expect(each.sequence);
+    ++*expected_;
+    if (lost_) lost_({each.sequence, each.sequence, each.type, each.location, each.body});
   }
   return {};
 }
@@ -79,15 +151,24 @@ Result<std::uint64_t> Inspection::Walk::at_damage(Segment& segment, std::uint64_
     const auto& next = **behind;
     const auto synced = synced_below(segment, offset);
     if (!synced) return synced.error();
+    // What is behind such a hole was never acknowledged, and is cut when the journal is opened.
     const bool unsynced = last && last_group_ && last_group_->group + 1 >= *synced;
     if (unsynced) {
       to_.unfinished += next.offset - offset;
-    } else {
-      note(segment.number, offset, next.offset - offset, "A group of records is damaged.");
+      return segment.size;
     }
+    note(segment.number, offset, next.offset - offset, "A group of records is damaged.");
+    const auto saved = salvage_from(segment, offset, next.offset);
+    if (!saved) return saved.error();
     last_group_.reset();
     return next.offset;
   }
+  return at_the_end(segment, offset, last);
+}
+
+/// Nothing whole follows in this segment.
+Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64_t offset,
+                                                   bool last) {
   std::string rest(segment.size - offset, '\0');
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();
@@ -101,6 +182,10 @@ Result<std::uint64_t> Inspection::Walk::at_damage(Segment& segment, std::uint64_
     return segment.size;
   }
   note(segment.number, offset + at, end - at, "There are bytes behind the last group.");
+  unknown_end_ += end - at;
+  const auto saved = salvage_from(segment, offset, offset + end);
+  if (!saved) return saved.error();
+  last_group_.reset();
   return segment.size;
 }
 
@@ -110,7 +195,10 @@ Result<bool> Inspection::Walk::is_used(Segment& segment) {
   const auto got = segment.file->read_at(0, head.data(), head.size());
   if (!got) return got.error();
   const auto header = format::decode_segment(head);
-  if (header && header->number == segment.number) return true;
+  if (header && header->number == segment.number) {
+    first_in_[segment.number] = header->first_sequence;
+    return true;
+  }
   const auto behind = find_group_behind(segment, 0);
   if (!behind) return behind.error();
   if (!*behind) return false;
@@ -121,6 +209,9 @@ Result<bool> Inspection::Walk::is_used(Segment& segment) {
 Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
   if (before_ != 0 && segment->number != before_ + 1) last_group_.reset();
   before_ = segment->number;
+  if (const auto first = first_in_.find(segment->number); first != first_in_.end()) {
+    if (!expected_ || first->second > *expected_) expect(first->second);
+  }
   ++to_.segments;
   to_.bytes += segment->size;
   std::uint64_t offset = format::segment_header_size;
@@ -139,14 +230,27 @@ Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
   return {};
 }
 
+void Inspection::Walk::finish(std::uint64_t last) {
+  JournalPosition& end = to_.end;
+  // A number that was given to somebody must not be given again: there may have been as many
+  // records in the damaged end as fit.
+  end.sequence =
+      std::max(end.sequence, expected_.value_or(1)) + unknown_end_ / format::record_header_size;
+  if (last > end.segment) {  // nothing of it is whole
+    end.segment = last;
+    end.offset = format::segment_header_size;
+  }
+}
+
 Inspection::Inspection(FileSystem& files)
     : files_(files), segments_(std::make_unique<Segments>(files, without_threads())) {}
 Inspection::~Inspection() = default;
 
-Result<void> Inspection::walk(const Journal::Visitor& visit) {
+Result<void> Inspection::walk(const Journal::Visitor& visit,
+                              const std::function<void(const LostRecords&)>& lost) {
   const auto names = files_.list();
   if (!names) return names.error();
-  Walk walk(*this, visit);
+  Walk walk(*this, *names, visit, lost);
   std::vector<SegmentPtr> all;
   for (const std::string& name : *names) {
     const auto number = segment_number(name);
@@ -168,7 +272,13 @@ Result<void> Inspection::walk(const Journal::Visitor& visit) {
     const auto walked = walk.segment(segment, segment == all.back());
     if (!walked) return walked;
   }
+  if (!all.empty()) walk.finish(all.back()->number);
   return {};
+}
+
+std::uint64_t Inspection::first_in(std::uint64_t segment) const noexcept {
+  const auto found = first_in_.find(segment);
+  return found == first_in_.end() ? 0 : found->second;
 }
 
 void Inspection::read(std::span<const Address> addresses, const Journal::Reader& each) {

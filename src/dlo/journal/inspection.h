@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dlo/core/result.h"
@@ -20,7 +23,27 @@ struct Damage {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;  // up to the next thing that is whole; 0: the whole file
   std::string what;
+  std::uint64_t segment = 0;  // 0: it is in another file
 };
+
+/// Records that were in a damaged place and cannot be read.
+struct LostRecords {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::uint8_t type = 0;  // 0: not known
+  Location location;      // of the one, if its type is known
+  std::string_view body;  // ... and its damaged bytes
+};
+
+/// The name under which the damaged bytes of a segment are set aside. What is set aside stays
+/// damaged, but is known to be.
+[[nodiscard]] std::string quarantine_file(const Damage& damage);
+
+/// Segments from number `from` on that are not there although later ones are; `from` itself also
+/// if nothing is there and something has to be.
+[[nodiscard]] Result<std::vector<std::uint64_t>> missing_segments(FileSystem& files,
+                                                                  std::uint64_t from,
+                                                                  bool must_begin);
 
 /// A journal looked at from outside. Changes nothing, stops at nothing, reads every byte.
 class Inspection {
@@ -32,9 +55,14 @@ class Inspection {
 
   /// Walks all segments and hands every whole record to `visit`, in order, past any damage.
   /// An error is the visitor's, or says that files cannot be read.
-  Result<void> walk(const Journal::Visitor& visit);
+  /// `lost` hears in its turn of what is missing between them.
+  Result<void> walk(const Journal::Visitor& visit,
+                    const std::function<void(const LostRecords&)>& lost = {});
 
-  /// As Journal::read, after `walk`.
+  /// The sequence of the first whole record of a segment, after `walk`; 0: there is none.
+  [[nodiscard]] std::uint64_t first_in(std::uint64_t segment) const noexcept;
+
+  /// As Journal::read, after `walk` or during it.
   void read(std::span<const Address> records, const Journal::Reader& each);
 
   std::uint64_t segments = 0;
@@ -44,11 +72,15 @@ class Inspection {
   bool sealed = false;           // the last stop was clean
   std::uint64_t unfinished = 0;  // bytes of a last group that a crash cut short: no damage
   std::vector<Damage> damages;
+  std::vector<Damage> quarantined;  // was damaged, and has been set aside since
+  /// Behind everything that is whole: where a journal could go on.
+  JournalPosition end;
 
  private:
   class Walk;
   FileSystem& files_;
   std::unique_ptr<Segments> segments_;
+  std::map<std::uint64_t, std::uint64_t> first_in_;
 };
 
 }  // namespace dlo

@@ -146,23 +146,27 @@ class PosixFileSystem final : public FileSystem {
   int lock_;
 };
 
+std::string pid_in(int lock) {
+  char text[32] = {};
+  const auto size = ::pread(lock, text, sizeof text - 1, 0);
+  std::string owner(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+  owner.resize(std::min(owner.find_first_not_of("0123456789"), owner.size()));
+  return owner.empty() ? "unknown" : owner;
+}
+
 /// The lock of a directory: ends with its process, however that ends. The pid inside is only there
 /// to be told to people.
 Result<int> lock_directory(const std::string& path) {
   const std::string name = path + "/lock";
   const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
   if (fd < 0) return system_error("journal.open_directory", name, errno);
-  char text[32] = {};
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     const int reason = errno;
-    const auto size = ::pread(fd, text, sizeof text - 1, 0);
+    const std::string owner = pid_in(fd);
     ::close(fd);
     if (reason != EWOULDBLOCK) return system_error("journal.open_directory", name, reason);
-    std::string owner(text, size > 0 ? static_cast<std::size_t>(size) : 0);
-    owner.resize(std::min(owner.find_first_not_of("0123456789"), owner.size()));
     return Error{Code::refused, "journal.open_directory",
-                 "another process works in " + path + ": pid " +
-                     (owner.empty() ? "unknown" : owner) +
+                 "another process works in " + path + ": pid " + owner +
                      "; stop it first, or use it as a server; nothing was changed"};
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
@@ -175,6 +179,15 @@ Result<int> lock_directory(const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<std::string> owner_of_directory(const std::string& path) {
+  const int fd = ::open((path + "/lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  std::optional<std::string> owner;
+  if (::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) owner = pid_in(fd);
+  ::close(fd);
+  return owner;
+}
 
 Result<std::unique_ptr<FileSystem>> open_directory(const std::string& path, bool read_only) {
   std::error_code error;

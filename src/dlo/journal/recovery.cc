@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dlo/journal/inspection.h"
+
 namespace dlo {
 namespace {
 
@@ -15,15 +17,17 @@ Error corruption(const FileSystem& files, std::uint64_t segment, std::uint64_t o
                files.describe(segment_file(segment)) + " at byte " + std::to_string(offset) + ": " +
                    what +
                    " What was written after it is intact, so this is damage, not an unfinished "
-                   "write. Nothing was changed. Run 'dlo queue fsck' on the directory to see what "
-                   "is affected, and restore the file from a backup if there is one."};
+                   "write. Nothing was changed. Restore the file from a backup if there is one; "
+                   "or run 'dlo queue repair', which says which messages are affected and, with "
+                   "--yes, sets the damaged bytes aside so that all the rest can go on."};
 }
 
 Error missing(const FileSystem& files, std::uint64_t segment) {
   return Error{Code::corrupt, "journal.open",
                files.describe(segment_file(segment)) +
-                   " is missing, and later segments are there. Nothing was changed. Restore it "
-                   "from a backup, or run 'dlo queue dump' to save what the others hold."};
+                   " is missing, and what was written to it is needed. Nothing was changed. "
+                   "Restore the file from a backup if there is one; or run 'dlo queue repair', "
+                   "which says what is affected and, with --yes, goes on with the rest."};
 }
 
 /// Walks the segments in order and hands records to the visitor.
@@ -151,7 +155,11 @@ Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) 
     const auto synced = synced_below(segment, offset);
     if (!synced) return synced.error();
     if (!last || end_.next_group < *synced) {
-      return corruption(files_, segment.number, offset, "A group of records is damaged.");
+      const FoundGroup& next = **behind;
+      return corruption(files_, segment.number, offset,
+                        "A group of records is damaged: " + std::to_string(next.offset - offset) +
+                            " bytes with records " + std::to_string(end_.next_sequence) + " to " +
+                            std::to_string(next.header.first_sequence - 1) + ".");
     }
   }
   if (!last) return only_zeros_behind(segment, offset);
@@ -212,14 +220,14 @@ Result<LogEnd> Walk::run() {
     end_.next_group = from_->group;
     end_.previous_crc = from_->previous_crc;
     chained_ = true;  // what follows must continue what the owner has
+    const auto gone = missing_segments(files_, from_->segment, true);
+    if (!gone) return gone.error();
+    if (!gone->empty()) return missing(files_, gone->front());
   }
   std::uint64_t before = 0;
   for (const std::uint64_t number : numbers) {
     // Segments emptied in between are gone: the chain is only checked between neighbours.
-    if (before != 0 && number != before + 1) {
-      if (from_) return missing(files_, before + 1);
-      chained_ = false;
-    }
+    if (before != 0 && number != before + 1) chained_ = false;
     const auto walked = walk(*segments_.find(number), number == numbers.back());
     if (!walked) return walked.error();
     before = number;

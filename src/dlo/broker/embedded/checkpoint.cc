@@ -109,8 +109,9 @@ Error damaged(const FileSystem& files, std::uint64_t offset) {
                files.describe(file_name) + " at byte " + std::to_string(offset) +
                    ": the checkpoint is damaged. It stands for journal segments that are gone, so "
                    "the queues cannot be read without it. Nothing was changed. Restore the "
-                   "directory from a backup, or run 'dlo queue dump' to save what the remaining "
-                   "segments hold."};
+                   "directory from a backup if there is one; or run 'dlo queue repair', which "
+                   "makes a new checkpoint from what the segments hold, says what is affected "
+                   "and, with --yes, puts it in place: messages may then be delivered again."};
 }
 
 struct LeaseNote {
@@ -125,16 +126,27 @@ class Loader {
   Loader(FileSystem& files, Holdings& holdings) : files_(files), holdings_(holdings) {}
 
   Result<std::optional<LoadedCheckpoint>> run();
+  /// Only the description, if it is whole.
+  bool describe_only();
+  [[nodiscard]] std::uint64_t incarnation() const noexcept { return loaded_.incarnation; }
 
  private:
+  struct Header {
+    Chunk kind = Chunk::end;
+    std::uint32_t size = 0;
+  };
+  Result<void> open();
+  Result<Header> read_chunk(std::uint64_t at, std::string& bytes);
   bool take(Chunk kind, std::string_view bytes);
   bool describe(std::string_view bytes);
   bool place(std::string_view bytes);
   bool arrivals(std::string_view bytes);
   void finish();
 
+  static constexpr std::size_t header_size = 9;
   FileSystem& files_;
   Holdings& holdings_;
+  std::unique_ptr<File> file_;
   LoadedCheckpoint loaded_;
   SlotNumber slots_ = 0;
   SlotNumber next_ = 0;
@@ -240,38 +252,56 @@ Result<std::optional<LoadedCheckpoint>> Loader::run() {
   if (std::find(names->begin(), names->end(), file_name) == names->end()) {
     return std::optional<LoadedCheckpoint>();
   }
-  auto file = files_.open(file_name, OpenMode::read_only);
-  if (!file) return file.error();
-  const auto size = (*file)->size();
-  if (!size) return size.error();
-  loaded_.size = *size;
-  std::string head(magic.size(), '\0');
-  const auto got = (*file)->read_at(0, head.data(), head.size());
-  if (!got) return got.error();
-  if (head != magic) return damaged(files_, 0);
-  constexpr std::size_t header_size = 9;
+  if (const auto opened = open(); !opened) return opened.error();
   std::string bytes;
   std::uint64_t at = magic.size();
   while (!complete_) {
-    char header[header_size];
-    const auto read = (*file)->read_at(at, header, header_size);
-    if (!read) return read.error();
-    if (*read < header_size) return damaged(files_, at);
-    ByteReader in(std::string_view(header, header_size));
-    const auto kind = in.u8();
-    const auto length = in.u32();
-    const auto crc = in.u32();
-    if (length > *size - at - header_size) return damaged(files_, at);
-    bytes.resize(length);
-    const auto body = (*file)->read_at(at + header_size, bytes.data(), length);
-    if (!body) return body.error();
-    const char type = static_cast<char>(kind);
-    if (*body < length || crc32c(crc32c(0, {&type, 1}), bytes) != crc) return damaged(files_, at);
-    if (!take(static_cast<Chunk>(kind), bytes)) return damaged(files_, at);
-    at += header_size + length;
+    const auto chunk = read_chunk(at, bytes);
+    if (!chunk) return chunk.error();
+    if (!take(chunk->kind, bytes)) return damaged(files_, at);
+    at += header_size + chunk->size;
   }
   finish();
   return std::optional(loaded_);
+}
+
+Result<void> Loader::open() {
+  auto file = files_.open(file_name, OpenMode::read_only);
+  if (!file) return file.error();
+  file_ = std::move(*file);
+  const auto size = file_->size();
+  if (!size) return size.error();
+  loaded_.size = *size;
+  std::string head(magic.size(), '\0');
+  const auto got = file_->read_at(0, head.data(), head.size());
+  if (!got) return got.error();
+  if (head != magic) return damaged(files_, 0);
+  return {};
+}
+
+Result<Loader::Header> Loader::read_chunk(std::uint64_t at, std::string& bytes) {
+  char header[header_size];
+  const auto read = file_->read_at(at, header, header_size);
+  if (!read) return read.error();
+  if (*read < header_size) return damaged(files_, at);
+  ByteReader in(std::string_view(header, header_size));
+  const auto kind = in.u8();
+  const auto length = in.u32();
+  const auto crc = in.u32();
+  if (length > loaded_.size - at - header_size) return damaged(files_, at);
+  bytes.resize(length);
+  const auto body = file_->read_at(at + header_size, bytes.data(), length);
+  if (!body) return body.error();
+  const char type = static_cast<char>(kind);
+  if (*body < length || crc32c(crc32c(0, {&type, 1}), bytes) != crc) return damaged(files_, at);
+  return Header{static_cast<Chunk>(kind), length};
+}
+
+bool Loader::describe_only() {
+  if (!open()) return false;
+  std::string bytes;
+  const auto chunk = read_chunk(magic.size(), bytes);
+  return chunk && chunk->kind == Chunk::description && describe(bytes);
 }
 
 }  // namespace
@@ -347,6 +377,17 @@ Result<std::uint64_t> write_checkpoint_file(FileSystem& files, const std::string
 
 Result<std::optional<LoadedCheckpoint>> load_checkpoint(FileSystem& files, Holdings& holdings) {
   return Loader(files, holdings).run();
+}
+
+std::optional<std::uint64_t> load_settings(FileSystem& files, Holdings& holdings) {
+  Holdings described;
+  Loader loader(files, described);
+  if (!loader.describe_only()) return std::nullopt;
+  for (std::size_t i = 0; i < described.queue_count(); ++i) {
+    const QueueState& queue = *described.queue(static_cast<std::uint16_t>(i));
+    holdings.declare(queue.record).totals.paused = queue.totals.paused;
+  }
+  return loader.incarnation();
 }
 
 }  // namespace dlo::embedded

@@ -33,6 +33,10 @@ struct ArrivalNote {
     FileSystem& files, const std::string& description, const std::vector<ArrivalNote>& arrivals,
     const std::function<bool(Slot*)>& next_block);
 
+/// Of a damaged checkpoint: the queues with their settings, and the incarnation, if that part is
+/// whole. What was in the queues is left out.
+[[nodiscard]] std::optional<std::uint64_t> load_settings(FileSystem& files, Holdings& holdings);
+
 /// Empty if there is none. One that is damaged is an error: what it replaces is gone.
 [[nodiscard]] Result<std::optional<LoadedCheckpoint>> load_checkpoint(FileSystem& files,
                                                                       Holdings& holdings);

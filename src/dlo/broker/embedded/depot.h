@@ -127,7 +127,7 @@ class Depot {
   // opening
   Result<void> end_leases_of_last_life(TimePoint now);
   bool load_state(Lease& lease);
-  Result<void> check_files(std::uint64_t from);
+  Result<void> check_files();
   Result<void> be_born();
 
   // writing

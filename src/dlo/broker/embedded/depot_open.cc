@@ -5,6 +5,7 @@
 #include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/depot.h"
 #include "dlo/broker/embedded/replay.h"
+#include "dlo/journal/inspection.h"
 
 namespace dlo::embedded {
 // Whoever held a lease died with the last process: who had started was interrupted (R7), the
@@ -51,36 +52,17 @@ bool Depot::load_state(Lease& lease) {
   return true;
 }
 
-/// From where reading back begins no segment may be missing. `from` 0: there is no checkpoint.
-Result<void> Depot::check_files(std::uint64_t from) {
-  const auto names = files_.list();
-  if (!names) return names.error();
-  std::optional<std::uint64_t> first;
-  std::uint64_t before = 0;
-  for (const std::string& name : *names) {
-    const auto number = segment_number(name);
-    if (!number || *number < from) continue;
-    if (!first) first = number;
-    if (before != 0 && *number != before + 1) {
-      return Error{Code::corrupt, "embedded.open",
-                   files_.describe(segment_file(before + 1)) +
-                       " is missing, and later segments are there. Nothing was changed. Restore it "
-                       "from a backup, or run 'dlo queue dump' to save what the others hold."};
-    }
-    before = *number;
-  }
-  if (!first && from == 0) return {};
-  const auto expected = from == 0 ? 1 : from;
-  if (first == expected) return {};
-  return Error{
-      Code::corrupt, "embedded.open",
-      files_.describe("") +
-          (from == 0 ? " has journal segments from " + std::to_string(*first) +
-                           " on but no checkpoint, which would say what came before."
-                     : " has a checkpoint that goes on in journal segment " + std::to_string(from) +
-                           ", and that file is missing.") +
-          " Nothing was changed. Restore the missing file from a backup, or run 'dlo queue "
-          "dump' to save what the remaining segments hold."};
+/// Without a checkpoint every segment is needed.
+Result<void> Depot::check_files() {
+  const auto gone = missing_segments(files_, 1, false);
+  if (!gone) return gone.error();
+  if (gone->empty()) return {};
+  return Error{Code::corrupt, "embedded.open",
+               files_.describe(segment_file(gone->front())) +
+                   " is missing, and there is no checkpoint that would say what was in it. Nothing "
+                   "was changed. Restore the missing file from a backup if there is one; or run "
+                   "'dlo queue repair', which says what is affected and, with --yes, goes on with "
+                   "the rest."};
 }
 
 Result<void> Depot::open(TimePoint now, RecoveryReport& report) {
@@ -92,8 +74,8 @@ Result<void> Depot::open(TimePoint now, RecoveryReport& report) {
     incarnation_ = (*loaded)->incarnation;
     checkpoint_size_ = (*loaded)->size;
   }
-  if (const auto whole = check_files(*loaded ? (*loaded)->position.segment : 0); !whole) {
-    return whole;
+  if (!*loaded) {
+    if (const auto whole = check_files(); !whole) return whole;
   }
   const auto from = *loaded ? std::optional((*loaded)->position) : std::nullopt;
   Replay replay(holdings_);

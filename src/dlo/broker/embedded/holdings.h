@@ -100,6 +100,10 @@ class Holdings {
   std::uint64_t move_all(QueueState& from, QueueState& to, const SlotSet& arriving, TimePoint now);
   std::uint64_t redrive(QueueState& queue, TimePoint now);
 
+  // --- reading a damaged journal
+  /// Out of the dead set, or from behind its key (`key`, which it leaves for good).
+  void detach(SlotNumber slot, const std::string& key);
+
   // --- reading a checkpoint back
   /// A lease whose slot says so already.
   Lease& adopt_lease(SlotNumber slot);

@@ -167,6 +167,37 @@ std::uint64_t Holdings::redrive(QueueState& queue, TimePoint now) {
   return count;
 }
 
+void Holdings::detach(SlotNumber number, const std::string& key) {
+  QueueState& queue = queue_of(number);
+  if (slots_[number].place == Place::dead) {
+    unlink(number);
+    move_to(number, Place::ready);
+    link(number);
+    --queue.totals.dead_lettered;
+    return;
+  }
+  if (slots_[number].place != Place::held) return;
+  const auto leave = [&](KeyLine& line) {
+    Line left;
+    bool was_there = false;
+    while (!line.followers.empty()) {
+      const auto each = line.followers.pop(slots_);
+      was_there = was_there || each == number;
+      if (each != number) left.push(slots_, each);
+    }
+    line.followers = left;
+    return was_there;
+  };
+  const auto found = queue.keys.find(key);
+  if (found == queue.keys.end() || !leave(found->second)) {  // its key cannot be read
+    for (auto& [name, line] : queue.keys) {
+      if (leave(line)) break;
+    }
+  }
+  slots_.edit(number).keyed = false;
+  move_to(number, Place::ready);
+}
+
 /// Everybody who was read back takes the place that is his at `now`.
 void Holdings::line_up_all(QueueState& queue, TimePoint now) {
   const auto moment = pack(now);

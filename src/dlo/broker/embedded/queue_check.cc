@@ -5,6 +5,7 @@
 
 #include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/holdings.h"
+#include "dlo/broker/embedded/message_check.h"
 #include "dlo/broker/embedded/records.h"
 #include "dlo/broker/embedded/replay.h"
 
@@ -12,84 +13,6 @@ namespace dlo {
 namespace {
 
 using namespace embedded;
-
-/// Reads the state and the body of every message that is held.
-class MessageCheck {
- public:
-  MessageCheck(Holdings& holdings, Inspection& journal, QueueCheck& check)
-      : holdings_(holdings), journal_(journal), check_(check) {}
-
-  void run() {
-    constexpr std::size_t at_once = 4096;
-    for (SlotNumber at = 0; at < holdings_.slots().size(); ++at) {
-      const Place place = holdings_.slots()[at].place;
-      if (place == Place::free) continue;
-      QueueCheck::Queue& queue = check_.queues[holdings_.slots()[at].queue];
-      ++(place == Place::dead ? queue.dead : queue.waiting);
-      slots_.push_back(at);
-      if (slots_.size() == at_once) verify();
-    }
-    verify();
-  }
-
- private:
-  void verify() {
-    std::vector<Address> addresses;
-    for (const auto slot : slots_) addresses.push_back(holdings_.address_of(slot));
-    std::vector<Address> bodies;
-    std::vector<SlotNumber> owners;
-    journal_.read(addresses, [&](std::size_t i, const Result<std::string_view>& record) {
-      if (!record) return complain(slots_[i], addresses[i], record.error().detail);
-      if (!holdings_.slots()[slots_[i]].has_state) return judge(slots_[i], addresses[i], *record);
-      const auto state = decode_state(*record);
-      if (!state) return complain(slots_[i], addresses[i], "The state of a message is no state.");
-      bodies.push_back(state->body);
-      owners.push_back(slots_[i]);
-    });
-    journal_.read(bodies, [&](std::size_t i, const Result<std::string_view>& record) {
-      if (!record) return complain(owners[i], bodies[i], record.error().detail);
-      judge(owners[i], bodies[i], *record);
-    });
-    slots_.clear();
-  }
-
-  void judge(SlotNumber slot, const Address& at, std::string_view record) {
-    const auto stored = decode_published(record);
-    if (!stored || decode_message(*stored) == nullptr) {
-      return complain(slot, at, "The body of a message is no message.");
-    }
-    ++check_.verified;
-  }
-
-  void complain(SlotNumber slot, const Address& at, const std::string& what) {
-    QueueCheck::Queue& queue = check_.queues[holdings_.slots()[slot].queue];
-    ++queue.unreadable;
-    check_.damages.push_back(
-        {"queue \"" + queue.name + "\", segment " + std::to_string(at.location.segment),
-         at.location.offset, 0, "A message cannot be read: " + what});
-  }
-
-  Holdings& holdings_;
-  Inspection& journal_;
-  QueueCheck& check_;
-  std::vector<SlotNumber> slots_;
-};
-
-/// From the checkpoint on every segment must be there.
-void note_missing(FileSystem& files, std::uint64_t from, QueueCheck& check) {
-  const auto names = files.list();
-  if (!names) return;
-  std::uint64_t expected = from;
-  for (const std::string& name : *names) {
-    const auto number = segment_number(name);
-    if (!number || *number < from) continue;
-    for (; expected < *number; ++expected) {
-      check.damages.push_back(
-          {files.describe(segment_file(expected)), 0, 0, "The file is missing."});
-    }
-    ++expected;
-  }
-}
 
 const char* name_of(RecordType type) {
   switch (type) {
@@ -256,14 +179,16 @@ Result<QueueCheck> check_queues(FileSystem& files) {
   check.bytes = journal.bytes;
   check.clean = journal.sealed;
   check.unfinished = journal.unfinished;
-  note_missing(files, check.checkpoint ? (*checkpoint)->position.segment : 1, check);
-  check.damages.insert(check.damages.end(), journal.damages.begin(), journal.damages.end());
-  if (!known) return check;
-  for (std::size_t i = 0; i < holdings.queue_count(); ++i) {
-    const QueueState* queue = holdings.queue(static_cast<std::uint16_t>(i));
-    check.queues.push_back({queue != nullptr ? queue->options().source : "", 0, 0, 0});
+  const auto needed = check.checkpoint ? (*checkpoint)->position.segment : 1;
+  const auto gone = missing_segments(files, needed, check.checkpoint);
+  if (!gone) return gone.error();
+  for (const auto number : *gone) {
+    check.damages.push_back(
+        {files.describe(segment_file(number)), 0, 0, "The file is missing.", number});
   }
-  MessageCheck(holdings, journal, check).run();
+  check.damages.insert(check.damages.end(), journal.damages.begin(), journal.damages.end());
+  check.quarantined = journal.quarantined;
+  if (known) check_messages(holdings, journal, check);
   return check;
 }
 

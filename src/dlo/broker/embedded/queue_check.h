@@ -18,7 +18,7 @@ struct QueueCheck {
     std::string name;
     std::uint64_t waiting = 0;  // ready, delayed, behind their key, or leased when it stopped
     std::uint64_t dead = 0;
-    std::uint64_t unreadable = 0;  // of all these; also among `damages`
+    std::uint64_t unreadable = 0;  // of all these; handed out as undecodable
   };
   std::uint64_t segments = 0;
   std::uint64_t groups = 0;
@@ -30,6 +30,7 @@ struct QueueCheck {
   bool checkpoint = false;
   std::vector<Queue> queues;
   std::vector<Damage> damages;
+  std::vector<Damage> quarantined;  // found and set aside before: see repair_queues
 };
 
 /// Reads every byte, changes nothing. An error says that the files cannot be read at all.

@@ -9,7 +9,7 @@ Error unreadable(const Entry& entry) {
                    ", segment " + std::to_string(entry.location.segment) + " at byte " +
                    std::to_string(entry.location.offset) +
                    ") is whole but makes no sense here. A newer dlo may have written it: use that "
-                   "one, or run 'dlo queue dump' to see what is there. Nothing was changed."};
+                   "one, or run 'dlo queue repair' to see what is affected. Nothing was changed."};
 }
 
 }  // namespace

@@ -1,0 +1,149 @@
+#include "dlo/journal/salvage.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "dlo/journal/crc32c.h"
+#include "dlo/journal/format.h"
+
+namespace dlo {
+namespace {
+
+namespace format = journal_format;
+
+/// Where a record seems to lie.
+struct Outline {
+  std::size_t at = 0;
+  format::RecordHeader header;
+  std::uint32_t body_crc = 0;
+  [[nodiscard]] std::size_t end() const noexcept {
+    return at + format::record_header_size + header.size;
+  }
+};
+
+/// Records one behind the other from `at` on, as far as their lengths make sense.
+std::vector<Outline> outlines(std::string_view bytes, std::size_t at) {
+  std::vector<Outline> found;
+  while (at + format::record_header_size <= bytes.size()) {
+    Outline outline{at, format::decode_record(bytes.data() + at), 0};
+    if (outline.header.type == 0 && outline.header.size == 0) break;  // padding
+    if (outline.header.size > bytes.size() - at - format::record_header_size) break;
+    outline.body_crc =
+        crc32c(0, bytes.substr(at + format::record_header_size, outline.header.size));
+    found.push_back(outline);
+    at = outline.end();
+  }
+  return found;
+}
+
+/// The type under which a record verifies as number `sequence`; the byte that says it may be the
+/// damaged one. 0: under none.
+std::uint8_t verified_type(const Outline& outline, std::uint64_t sequence) {
+  const auto holds = [&](unsigned type) {
+    return format::record_crc(outline.body_crc, sequence, static_cast<std::uint8_t>(type)) ==
+           outline.header.crc;
+  };
+  if (outline.header.type != 0 && holds(outline.header.type)) return outline.header.type;
+  for (unsigned type = 1; type <= 0xFF; ++type) {
+    if (holds(type)) return static_cast<std::uint8_t>(type);
+  }
+  return 0;
+}
+
+class Stretch {
+ public:
+  Stretch(const Segment& segment, std::uint64_t begin, std::string_view bytes)
+      : segment_(segment), begin_(begin), bytes_(bytes) {}
+
+  std::vector<Salvaged> run(std::optional<std::uint64_t> sequence) {
+    std::size_t at = 0;
+    while (at + format::group_header_size <= bytes_.size()) {
+      at = group(at, sequence);
+      at = next_group(at);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  /// Takes out what can be told of the group at `at`; answers where the next may begin.
+  std::size_t group(std::size_t at, std::optional<std::uint64_t>& sequence) {
+    const auto header = format::decode_group(bytes_.substr(at));
+    const bool ours = header && header->epoch == segment_.number;
+    const auto records = outlines(bytes_, at + format::group_header_size);
+    // The header may be what is damaged, or what came before may be missing: try both numbers.
+    std::optional<std::uint64_t> first = sequence;
+    if (ours && (!first || count_whole(records, *first) == 0) &&
+        count_whole(records, header->first_sequence) > 0) {
+      first = header->first_sequence;
+    }
+    const bool outline_holds = ours && headers_verify(*header, at, records);
+    if (!first && outline_holds) first = header->first_sequence;
+    if (!first) return at + format::group_alignment;
+    std::size_t credible = outline_holds ? header->records : 0;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (verified_type(records[i], *first + i) != 0) credible = std::max(credible, i + 1);
+    }
+    if (credible == 0) return at + format::group_alignment;
+    for (std::size_t i = 0; i < credible; ++i) take(records[i], *first + i);
+    sequence = *first + credible;
+    return records[credible - 1].end();
+  }
+
+  static std::size_t count_whole(const std::vector<Outline>& records, std::uint64_t first) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < records.size(); ++i)
+      count += verified_type(records[i], first + i) != 0;
+    return count;
+  }
+
+  /// The group's checksum covers the headers of its records: if it holds, only bodies are damaged.
+  [[nodiscard]] bool headers_verify(const format::GroupHeader& header, std::size_t at,
+                                    const std::vector<Outline>& records) const {
+    if (records.size() < header.records || header.records == 0) return false;
+    std::uint32_t crc = 0;
+    for (std::uint32_t i = 0; i < header.records; ++i) {
+      crc = crc32c(crc, bytes_.substr(records[i].at, format::record_header_size));
+    }
+    return format::group_crc(crc, bytes_.substr(at)) == header.crc;
+  }
+
+  void take(const Outline& record, std::uint64_t sequence) {
+    Salvaged out;
+    out.sequence = sequence;
+    const auto type = verified_type(record, sequence);
+    out.whole = type != 0;
+    out.type = out.whole ? type : record.header.type;
+    out.location = {static_cast<std::uint32_t>(segment_.number),
+                    static_cast<std::uint32_t>(begin_ + record.at)};
+    out.body = bytes_.substr(record.at + format::record_header_size, record.header.size);
+    found_.push_back(std::move(out));
+  }
+
+  /// Groups lie at multiples of 16 of the file.
+  [[nodiscard]] std::size_t next_group(std::size_t at) const {
+    auto next = format::aligned(begin_ + at) - begin_;
+    for (; next + format::group_header_size <= bytes_.size(); next += format::group_alignment) {
+      const auto header = format::decode_group(bytes_.substr(next));
+      if (header && header->epoch == segment_.number) return next;
+    }
+    return bytes_.size();
+  }
+
+  const Segment& segment_;
+  std::uint64_t begin_;
+  std::string_view bytes_;
+  std::vector<Salvaged> found_;
+};
+
+}  // namespace
+
+Result<std::vector<Salvaged>> salvage(Segment& segment, std::uint64_t begin, std::uint64_t end,
+                                      std::optional<std::uint64_t> sequence) {
+  std::string bytes(end - begin, '\0');
+  const auto got = segment.file->read_at(begin, bytes.data(), bytes.size());
+  if (!got) return got.error();
+  bytes.resize(*got);
+  return Stretch(segment, begin, bytes).run(sequence);
+}
+
+}  // namespace dlo

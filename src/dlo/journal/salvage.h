@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dlo/core/result.h"
+#include "dlo/journal/journal.h"
+#include "dlo/journal/segments.h"
+
+namespace dlo {
+
+/// A record out of a damaged stretch of a segment.
+struct Salvaged {
+  std::uint64_t sequence = 0;
+  std::uint8_t type = 0;
+  Location location;
+  std::string body;
+  bool whole = false;  // its own checksum holds; else type, place and length are all there is
+};
+
+/// What can still be told of the records in [begin, end), where no group is whole. A record has a
+/// checksum of its own that names its sequence, so one damaged record costs its group no other.
+/// `sequence`: what the first of them must have, if that is known.
+[[nodiscard]] Result<std::vector<Salvaged>> salvage(Segment& segment, std::uint64_t begin,
+                                                    std::uint64_t end,
+                                                    std::optional<std::uint64_t> sequence);
+
+}  // namespace dlo
