@@ -141,10 +141,12 @@ std::string http_get(int port, const std::string& path) {
 }
 
 std::uint16_t port_in(const std::string& text) {
-  const std::string address = "http://127.0.0.1:";
-  const std::size_t found = text.find(address);
+  const std::string scheme = "http://";
+  const std::size_t found = text.find(scheme);
   if (found == std::string::npos) return 0;
-  return static_cast<std::uint16_t>(std::atoi(text.c_str() + found + address.size()));
+  const std::size_t colon = text.find(':', found + scheme.size());
+  if (colon == std::string::npos) return 0;
+  return static_cast<std::uint16_t>(std::atoi(text.c_str() + colon + 1));
 }
 
 }  // namespace dlo::testing

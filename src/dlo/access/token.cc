@@ -124,6 +124,15 @@ std::string to_json(const Token& token) {
   return out.take();
 }
 
+std::string shown(const Token& token) {
+  JsonWriter out;
+  out.begin_object().member("id", token.id).member("name", token.name);
+  out.member("role", name_of(token.role)).member("created_at", token.created_at);
+  out.member("created_by", token.created_by).member("expires_at", token.expires_at);
+  out.member("revoked_at", token.revoked_at).end_object();
+  return out.take();
+}
+
 Result<Token> parse_token_record(std::string_view text) {
   const auto value = parse_json(text);
   if (!value) return value.error();

@@ -55,6 +55,7 @@ struct TokenDraw {
 [[nodiscard]] Result<Role> parse_role(std::string_view text);
 
 [[nodiscard]] std::string to_json(const Token& token);  // as it is kept, with the hash
+[[nodiscard]] std::string shown(const Token& token);    // as JSON for people, without it
 [[nodiscard]] Result<Token> parse_token_record(std::string_view text);
 
 }  // namespace dlo

@@ -7,9 +7,12 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/target.h"
 #include "dlo/core/spelling.h"
+#include "dlo/json/writer.h"
 
 namespace dlo::api {
 namespace {
+
+constexpr std::size_t longest_subject = 200;
 
 /// What a handler throws is our fault; its client hears that, and the server lives on.
 void run(const Route& route, Request request, const ExchangePtr& exchange) {
@@ -42,10 +45,31 @@ std::optional<HttpResponse> check_role(const Route& route, const Actor& actor) {
                      ".");
 }
 
+HttpResponse not_admitted(const Error& error) {
+  if (error.code == Code::refused) {
+    HttpResponse answer = problem(401, "unauthorized", error.detail);
+    answer.headers.push_back({"WWW-Authenticate", "Bearer realm=\"dlo\""});
+    return answer;
+  }
+  if (error.code != Code::timed_out) return problem_of(error);
+  HttpResponse answer = problem(429, "too_many_wrong_tokens", error.detail);
+  answer.headers.push_back({"Retry-After", "1"});
+  return answer;
+}
+
 }  // namespace
 
 Result<Actor> local_access(const HttpRequest&) {
   return Actor{"local", Role::admin};
+}
+
+void Front::note(const HttpRequest& http, const Actor& actor, TimePoint now,
+                 const std::string& why) const {
+  JsonWriter detail;
+  detail.begin_object().member("why", why).member("client", http.client).end_object();
+  // The path without its query, which may hold what is nobody's business.
+  const std::string path = http.target.substr(0, std::min(http.target.find('?'), longest_subject));
+  parts_.refused({now, actor.name, "refused", http.method + " " + path, detail.take()});
 }
 
 void Front::handle(HttpRequest http, ExchangePtr exchange) const {
@@ -54,11 +78,21 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
   auto match = parts_.router.find(http.method, std::move(target->steps));
   if (match.route == nullptr) return exchange->send(std::move(match.refusal));
   const Route& route = *match.route;
-  auto actor = parts_.access(http);
-  if (!actor) return exchange->send(problem(401, "unauthorized", actor.error().detail));
+  const TimePoint now = parts_.clock.now();
+  auto actor = route.role == Role::nobody ? Actor{} : parts_.access(http);
+  if (!actor) {
+    if (actor.error().code == Code::refused && http.has_header("Authorization")) {
+      note(http, Actor{http.client, Role::nobody}, now, actor.error().detail);
+    }
+    return exchange->send(not_admitted(actor.error()));
+  }
   Request request{std::move(http), std::move(match.path), std::move(target->query),
-                  std::move(*actor), parts_.clock.now()};
-  if (auto refusal = check_role(route, request.actor)) return exchange->send(std::move(*refusal));
+                  std::move(*actor), now};
+  if (auto refusal = check_role(route, request.actor)) {
+    const bool looks = request.http.method == "GET" || request.http.method == "HEAD";
+    if (!looks) note(request.http, request.actor, now, "role too low");
+    return exchange->send(std::move(*refusal));
+  }
   if (auto refusal = check_query(route, request)) return exchange->send(std::move(*refusal));
   if (route.lane == Lane::here) return run(route, std::move(request), exchange);
   WorkerPool& pool = route.lane == Lane::slow ? parts_.slow : parts_.quick;

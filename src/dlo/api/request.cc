@@ -16,20 +16,6 @@ std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
 
 }  // namespace
 
-std::string_view name_of(Role role) noexcept {
-  switch (role) {
-    case Role::nobody:
-      return "nobody";
-    case Role::reader:
-      return "reader";
-    case Role::operator_:
-      return "operator";
-    case Role::admin:
-      return "admin";
-  }
-  return "nobody";
-}
-
 const std::string* Request::find(std::string_view name) const noexcept {
   for (auto each = query.rbegin(); each != query.rend(); ++each) {
     if (each->first == name) return &each->second;

@@ -7,15 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "dlo/access/role.h"
 #include "dlo/core/result.h"
 #include "dlo/core/time.h"
 #include "dlo/server/http.h"
 
 namespace dlo::api {
-
-/// What somebody may do. Each role may do what the ones before it may.
-enum class Role : std::uint8_t { nobody, reader, operator_, admin };
-[[nodiscard]] std::string_view name_of(Role role) noexcept;
 
 /// Who asks.
 struct Actor {

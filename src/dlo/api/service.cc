@@ -7,6 +7,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/dead_letters.h"
 #include "dlo/api/groups.h"
+#include "dlo/api/tokens.h"
 
 namespace dlo::api {
 namespace {
@@ -27,7 +28,8 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
 }  // namespace
 
 Service::Service(Office& office, const Clock& clock, ServiceOptions options)
-    : quick_(options.quick_threads, options.most_waiting),
+    : tokens_(office),
+      quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
       reports_({office, clock, quick_, options.origin}) {
   std::vector<Route> routes;
@@ -43,8 +45,17 @@ Service::Service(Office& office, const Clock& clock, ServiceOptions options)
   append(routes, act_routes({office, [](const std::string&) { return false; }}));
   append(routes, group_routes(office));
   append(routes, book_routes(office));
-  front_ = std::make_unique<Front>(
-      Front::Parts{Router(std::move(routes)), clock, quick_, slow_, std::move(options.access)});
+  append(routes, token_routes(tokens_));
+  front_ = std::make_unique<Front>(Front::Parts{Router(std::move(routes)), clock, quick_, slow_,
+                                                token_access(tokens_, clock, options.tokens_always),
+                                                [this, &office](const AddAudit& refusal) {
+                                                  // If more is refused than can be written down,
+                                                  // doing comes first.
+                                                  (void)quick_.post([&office, refusal] {
+                                                    const Change change = refusal;
+                                                    (void)office.apply({&change, 1});
+                                                  });
+                                                }});
 }
 
 Service::~Service() {

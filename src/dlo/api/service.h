@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "dlo/access/token_book.h"
 #include "dlo/api/front.h"
 #include "dlo/api/reports.h"
 #include "dlo/engine/clock.h"
@@ -18,7 +19,7 @@ struct ServiceOptions {
   std::size_t quick_threads = 8;  // most of them wait for a sync
   std::size_t slow_threads = 2;
   std::size_t most_waiting = 4'096;  // requests that wait for a thread; more are answered 503
-  Access access = local_access;
+  bool tokens_always = false;        // also while there are none: whoever listens beyond loopback
 };
 
 /// All resources over one office. References outlive it; exchanges must not.
@@ -39,6 +40,7 @@ class Service {
   void stop();
 
  private:
+  TokenBook tokens_;
   WorkerPool quick_;
   WorkerPool slow_;
   Reports reports_;

@@ -18,6 +18,7 @@ struct Parsed {
   ListArguments list;
   DemoArguments demo;
   ServeArguments serve;
+  TokenArguments token;
   QueueArguments queue;
   std::string profile;
   std::vector<std::string> ids;
@@ -123,9 +124,33 @@ void add_demo_and_serve(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command = app.add_subcommand("serve", "Run the office");
   command->add_option("--listen", parsed.serve.listen, "HOST:PORT; port 0 takes any free one")
       ->capture_default_str();
+  command->add_flag("--plain-http", parsed.serve.plain_http,
+                    "Listen beyond loopback without encryption: behind a proxy that has it");
   add_data(command, context);
   command->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return serve(c, parsed.serve); }; });
+}
+
+void add_token(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command =
+      app.add_subcommand("token", "Who may use a server of this office")->require_subcommand(1);
+  auto* create = command->add_subcommand("create", "Make a token; its secret is shown this once");
+  create->add_option("name", parsed.token.name, "Who will use it")->required();
+  create->add_option("--role", parsed.token.role, "reader, operator or admin")
+      ->capture_default_str();
+  create->add_option("--expires-in", parsed.token.expires_in, "Such as 90d; default: never");
+  add_data(create, context);
+  create->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return token_create(c, parsed.token); }; });
+  auto* all = command->add_subcommand("list", "Every token, also those that ended");
+  add_data(all, context);
+  add_output(all, context);
+  all->callback([&parsed] { parsed.verb = [](Context& c) { return token_list(c); }; });
+  auto* revoke = command->add_subcommand("revoke", "End a token for good");
+  revoke->add_option("id", parsed.token.id, "As `dlo token list` shows it")->required();
+  add_data(revoke, context);
+  revoke->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return token_revoke(c, parsed.token); }; });
 }
 
 /// `command` runs `verb` with the queue arguments.
@@ -209,6 +234,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_show_and_stats(app, parsed, context);
   add_queue(app, parsed, context);
   add_demo_and_serve(app, parsed, context);
+  add_token(app, parsed, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

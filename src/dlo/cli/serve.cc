@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "dlo/access/token_book.h"
 #include "dlo/api/service.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/clock.h"
@@ -37,13 +38,27 @@ Result<HttpOptions> parse_listen(const std::string& text) {
     options.host = options.host.substr(1, options.host.size() - 2);
   }
   options.port = static_cast<std::uint16_t>(port);
-  if (!is_loopback(options.host)) {
+  return options;
+}
+
+/// Beyond loopback a server is open to whoever reaches it: refusing to start beats that.
+Result<void> check_exposure(Office& office, const HttpOptions& options,
+                            const ServeArguments& arguments, TimePoint now) {
+  if (is_loopback(options.host)) return {};
+  const auto tokens = TokenBook(office).required(now);
+  if (!tokens) return tokens.error();
+  if (!*tokens) {
     return Error{Code::refused, "cli.serve",
                  "Refusing to listen on '" + options.host +
                      "': without access tokens anybody who reaches it could read and change "
-                     "messages. Use 127.0.0.1, ::1 or localhost."};
+                     "messages. Make one first (`dlo token create NAME --role admin`), or use "
+                     "127.0.0.1, ::1 or localhost."};
   }
-  return options;
+  if (arguments.plain_http) return {};
+  return Error{Code::refused, "cli.serve",
+               "Refusing to listen on '" + options.host +
+                   "' without encryption: tokens and messages could be read on the way. Listen on "
+                   "loopback behind a proxy that speaks TLS, or say --plain-http."};
 }
 
 /// Ten thousand connections need as many descriptors.
@@ -90,9 +105,13 @@ int serve(Context& context, const ServeArguments& arguments) {
   Signals signals;  // before any thread exists, so that all inherit the mask
   auto office = SqliteOffice::open(context.data);
   if (!office) return fail(context, office.error());
-  raise_descriptor_limit();
   const SystemClock clock;
+  if (const auto safe = check_exposure(**office, *options, arguments, clock.now()); !safe) {
+    return fail(context, safe.error());
+  }
+  raise_descriptor_limit();
   api::ServiceOptions chosen;
+  chosen.tokens_always = !is_loopback(options->host);
   chosen.origin.node = node_name();
   api::Service service(**office, clock, chosen);
   auto server = HttpServer::listen(*options, [&service](HttpRequest request, ExchangePtr exchange) {

@@ -77,8 +77,19 @@ struct DemoArguments {
 };
 int demo(Context& context, const DemoArguments& arguments);
 
+struct TokenArguments {
+  std::string name;
+  std::string role = "reader";
+  std::string expires_in;  // as parse_duration reads it; empty: never
+  std::string id;
+};
+int token_create(Context& context, const TokenArguments& arguments);
+int token_list(Context& context);
+int token_revoke(Context& context, const TokenArguments& arguments);
+
 struct ServeArguments {
   std::string listen = "127.0.0.1:8080";
+  bool plain_http = false;  // beyond loopback without encryption
 };
 int serve(Context& context, const ServeArguments& arguments);
 

@@ -16,6 +16,7 @@ struct HttpRequest {
   std::string target;  // path and query, as sent
   std::vector<HttpHeader> headers;
   std::string body;
+  std::string client;  // the address it came from
 
   /// The first value of that name (ASCII case ignored); empty if there is none.
   [[nodiscard]] std::string_view header(std::string_view name) const noexcept;

@@ -28,6 +28,7 @@ HttpConnection::~HttpConnection() = default;
 void HttpConnection::start() {
   error_code ignored;
   socket_.non_blocking(true, ignored);
+  client_ = socket_.remote_endpoint(ignored).address().to_string();
   socket_.set_option(tcp::no_delay(true), ignored);
   parser_.emplace(loop_.common.limits);
   set_deadlines();
@@ -133,6 +134,7 @@ void HttpConnection::hand_over() {
   form.keep_alive = parser_->wants_connection() && !loop_.common.stopping.load();
   form.is_1_0 = parser_->is_1_0();
   HttpRequest request = parser_->take();
+  request.client = client_;
   form.head_only = request.method == "HEAD";
   form.gzip = accepts_gzip(request.header("Accept-Encoding"));
   Slot& next = slots_.emplace_back();

@@ -100,6 +100,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
 
   HttpLoop& loop_;
   boost::asio::ip::tcp::socket socket_;
+  std::string client_;
   std::optional<RequestParser> parser_;
   std::string pending_;  // arrived, not yet read by a parser
   std::deque<Slot> slots_;

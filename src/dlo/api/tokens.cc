@@ -1,0 +1,109 @@
+#include "dlo/api/tokens.h"
+
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/body.h"
+#include "dlo/core/duration.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::api {
+namespace {
+
+HttpResponse list(TokenBook& book) {
+  const auto all = book.list();
+  if (!all) return problem_of(all.error());
+  JsonWriter json;
+  json.begin_object().key("tokens").begin_array();
+  for (const Token& each : *all) json.raw(shown(each));
+  json.end_array().end_object();
+  return json_answer(json.take());
+}
+
+Result<NewToken> read_new(const Request& request) {
+  NewToken wanted;
+  std::string role = "reader";
+  std::string lives_for;
+  const auto read = read_body(request, [&](JsonFields& fields) {
+    fields.require("name");
+    wanted.name = fields.text("name");
+    if (fields.has("role")) role = fields.text("role");
+    lives_for = fields.text("expires_in");
+  });
+  if (!read) return read.error();
+  const auto known = parse_role(role);
+  if (!known) return known.error();
+  wanted.role = *known;
+  if (lives_for.empty()) return wanted;
+  const auto duration = parse_duration(lives_for);
+  if (!duration) return duration.error();
+  wanted.lives_for = *duration;
+  return wanted;
+}
+
+HttpResponse create(TokenBook& book, const Request& request) {
+  const auto wanted = read_new(request);
+  if (!wanted) return problem_of(wanted.error());
+  const auto issued = book.create(*wanted, request.actor.name, request.now);
+  if (!issued) return problem_of(issued.error());
+  JsonWriter json;
+  json.begin_object().member("secret", issued->text).key("token").raw(shown(issued->token));
+  json.end_object();
+  HttpResponse answer = json_answer(json.take(), 201);
+  answer.headers.push_back({"Location", "/v1/tokens/" + issued->token.id});
+  answer.headers.push_back({"Cache-Control", "no-store"});  // it is shown this once
+  return answer;
+}
+
+HttpResponse revoke(TokenBook& book, const Request& request) {
+  const auto token = book.revoke(request.path.front(), request.actor.name, request.now);
+  if (!token) return problem_of(token.error());
+  return json_answer(shown(*token));
+}
+
+HttpResponse me(const Request& request) {
+  JsonWriter json;
+  json.begin_object().member("name", request.actor.name);
+  json.member("role", name_of(request.actor.role)).end_object();
+  return json_answer(json.take());
+}
+
+}  // namespace
+
+Access token_access(TokenBook& book, const Clock& clock, bool always) {
+  return [&book, &clock, always](const HttpRequest& request) -> Result<Actor> {
+    const TimePoint now = clock.now();
+    if (!always) {
+      const auto required = book.required(now);
+      if (!required) return required.error();
+      if (!*required) return local_access(request);
+    }
+    const auto token = book.who(request.header("Authorization"), request.client, now);
+    if (!token) return token.error();
+    // Names may repeat; with its id the audit trail says which one it was.
+    return Actor{token->name + " (" + token->id + ")", token->role};
+  };
+}
+
+std::vector<Route> token_routes(TokenBook& book) {
+  return {
+      {"GET", "/v1/tokens", Role::admin, Lane::quick, {}, answering([&book](const Request&) {
+         return list(book);
+       })},
+      {"POST",
+       "/v1/tokens",
+       Role::admin,
+       Lane::quick,
+       {},
+       answering([&book](const Request& request) { return create(book, request); })},
+      {"DELETE",
+       "/v1/tokens/{id}",
+       Role::admin,
+       Lane::quick,
+       {},
+       answering([&book](const Request& request) { return revoke(book, request); })},
+      {"GET", "/v1/me", Role::reader, Lane::quick, {}, answering(me)},
+  };
+}
+
+}  // namespace dlo::api

@@ -1,0 +1,143 @@
+#include "dlo/api/tokens.h"
+
+#include <gtest/gtest.h>
+#include <string>
+
+#include "unit/api/asking.h"
+
+namespace dlo::api {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::must;
+
+class TokensTest : public Asking {
+ protected:
+  IssuedToken issue(const std::string& name, Role role) {
+    return must(book_.create({name, role, {}}, "local", clock_.now()));
+  }
+  static Headers with(const std::string& secret) { return {{"Authorization", "Bearer " + secret}}; }
+  std::vector<std::string> refusals() {
+    service_->stop();  // what was posted is done
+    std::vector<std::string> all;
+    for (const AuditEntry& each : must(office_.extras().ledger->audit(0, 1000))) {
+      if (each.act.act == "refused") all.push_back(each.act.actor + ": " + each.act.subject);
+    }
+    return all;
+  }
+  TokenBook book_{office_};
+};
+
+/// A path that fits the pattern.
+std::string path_of(std::string_view pattern) {
+  std::string path;
+  while (!pattern.empty()) {
+    const auto open = pattern.find('{');
+    path += pattern.substr(0, open);
+    if (open == std::string_view::npos) break;
+    path += std::string(32, '0');
+    pattern.remove_prefix(pattern.find('}') + 1);
+  }
+  return path;
+}
+
+TEST_F(TokensTest, EveryRouteIsClosedToEveryRoleBelowItsOwn) {
+  start();
+  const std::vector<std::pair<Role, Headers>> askers = {
+      {Role::nobody, {}},
+      {Role::reader, with(issue("r", Role::reader).text)},
+      {Role::operator_, with(issue("o", Role::operator_).text)},
+      {Role::admin, with(issue("a", Role::admin).text)}};
+  clock_.advance(Millis{2s});  // the service has heard of them
+  std::size_t closed = 0;
+  for (const Route& route : service_->router().routes()) {
+    for (const auto& [role, headers] : askers) {
+      const auto asked = begin(std::string(route.method), path_of(route.pattern), "", headers);
+      // Who is refused is so at once; what is allowed may take its time.
+      const int status = asked->answered() ? asked->answer().status : 0;
+      const bool refused = status == 401 || status == 403;
+      EXPECT_EQ(refused, role < route.role)
+          << route.method << " " << route.pattern << " as " << name_of(role) << ": " << status;
+      if (refused) ++closed;
+    }
+  }
+  EXPECT_GT(closed, 20U);
+}
+
+TEST_F(TokensTest, OnlyHealthIsOpenToStrangers) {
+  start();
+  for (const Route& route : service_->router().routes()) {
+    if (route.role == Role::nobody) {
+      EXPECT_EQ(route.pattern, "/healthz");
+    }
+  }
+}
+
+TEST_F(TokensTest, TheFirstTokenClosesTheServerForEverybodyWithoutOne) {
+  EXPECT_EQ(get("/v1/me").at("role"), "admin");
+  const Told made = say("POST", "/v1/tokens", R"({"name":"ana","role":"admin"})");
+  ASSERT_EQ(made.status(), 201) << made;
+  EXPECT_EQ(made.header("Cache-Control"), "no-store");
+  const Told closed = get("/v1/me");
+  EXPECT_EQ(closed.status(), 401);
+  EXPECT_EQ(closed.header("WWW-Authenticate"), "Bearer realm=\"dlo\"");
+  const Told me = get("/v1/me", with(made.at("secret")));
+  EXPECT_EQ(me.at("role"), "admin") << me;
+  EXPECT_EQ(me.at("name"), "ana (" + made.at("token.id") + ")");
+}
+
+TEST_F(TokensTest, WithoutAnyTokenAServerThatAlwaysNeedsOneAdmitsNobody) {
+  options_.tokens_always = true;
+  EXPECT_EQ(get("/v1/me").status(), 401);
+  EXPECT_EQ(get("/healthz").status(), 200);
+}
+
+TEST_F(TokensTest, AreListedWithoutSecretsAndRevokedForGood) {
+  const auto admin = issue("ana", Role::admin);
+  const Told made =
+      say("POST", "/v1/tokens", R"({"name":"billing","expires_in":"90d"})", with(admin.text));
+  ASSERT_EQ(made.status(), 201) << made;
+  EXPECT_EQ(made.at("token.role"), "reader");  // unless more is asked for
+  const Told list = get("/v1/tokens", with(admin.text));
+  EXPECT_TRUE(list.says("billing")) << list;
+  EXPECT_FALSE(list.says("hash")) << list;
+  EXPECT_FALSE(list.says(made.at("secret"))) << list;
+  const Told ended = ask("DELETE", "/v1/tokens/" + made.at("token.id"), "", with(admin.text));
+  EXPECT_EQ(ended.status(), 200) << ended;
+  EXPECT_EQ(get("/v1/me", with(made.at("secret"))).status(), 401);
+  EXPECT_EQ(ask("DELETE", "/v1/tokens/ffffffff", "", with(admin.text)).status(), 404);
+}
+
+TEST_F(TokensTest, AWrongRoleOrDurationIsRefusedAndMakesNothing) {
+  EXPECT_EQ(say("POST", "/v1/tokens", R"({"name":"x","role":"root"})").status(), 400);
+  EXPECT_EQ(say("POST", "/v1/tokens", R"({"name":"x","expires_in":"soon"})").status(), 400);
+  EXPECT_EQ(say("POST", "/v1/tokens", R"({"role":"admin"})").status(), 400);
+  EXPECT_EQ(say("POST", "/v1/tokens", R"({"name":"x","scope":"y"})").status(), 400);
+  EXPECT_TRUE(must(book_.list()).empty());
+}
+
+TEST_F(TokensTest, RefusedActsAndWrongTokensAreAudited) {
+  const auto reader = issue("billing", Role::reader);
+  const std::string act = "/v1/dead-letters/" + std::string(32, '0') + "/resolve";
+  EXPECT_EQ(say("POST", act + "?x=secret", "{}", with(reader.text)).status(), 403);
+  EXPECT_EQ(get("/v1/me", with(token_text(TokenDraw{}))).status(), 401);
+  EXPECT_EQ(get("/v1/tokens", with(reader.text)).status(), 403);  // looking is no act
+  EXPECT_EQ(get("/v1/me").status(), 401);                         // nor is coming without one
+  EXPECT_EQ(refusals(), (std::vector<std::string>{"billing (" + reader.token.id + "): POST " + act,
+                                                  ": GET /v1/me"}));
+}
+
+TEST_F(TokensTest, WhoTriesManyWrongTokensIsSlowedDown) {
+  issue("ana", Role::admin);
+  const auto wrong = with(token_text(TokenDraw{}));
+  int refused = 0;
+  while (refused < 100 && get("/v1/me", wrong).status() == 401) ++refused;
+  EXPECT_EQ(refused, 11);
+  const Told slowed = get("/v1/me", wrong);
+  EXPECT_EQ(slowed.status(), 429) << slowed;
+  EXPECT_EQ(slowed.header("Retry-After"), "1");
+  EXPECT_EQ(refusals().size(), 11U);  // the trail does not grow with what is not looked at
+}
+
+}  // namespace
+}  // namespace dlo::api
