@@ -8,8 +8,10 @@
 #include "dlo/api/body.h"
 #include "dlo/api/lookup.h"
 #include "dlo/api/notes.h"
+#include "dlo/core/acts.h"
 #include "dlo/core/encoding.h"
 #include "dlo/core/spelling.h"
+#include "dlo/jobs/former.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
 
@@ -18,7 +20,6 @@ namespace {
 
 constexpr std::size_t longest_text = 16 * 1024;
 constexpr std::size_t most_tags = 64;
-constexpr std::string_view former_kind = "former_status";  // what a restore goes back to
 
 Error conflict(std::string detail) {
   return {Code::conflict, "api.act", std::move(detail)};
@@ -97,21 +98,6 @@ HttpResponse carry_out(Act& act) {
   return response;
 }
 
-PutDocument remember_status(const DeadLetter& record) {
-  const bool leased = carries_lease(record.status);
-  return {std::string(former_kind), to_string(record.id),
-          std::string(name_of(leased ? Status::pending : record.status)), std::nullopt};
-}
-
-Result<Status> former_status(Office& office, const RecordId& id) {
-  Ledger* ledger = office.extras().ledger;
-  if (ledger == nullptr) return Status::pending;
-  const auto found = ledger->document(std::string(former_kind), to_string(id));
-  if (!found) return found.error();
-  if (!*found) return Status::pending;
-  return parse_status((*found)->body).value_or(Status::pending);
-}
-
 std::string already(const DeadLetter& record) {
   std::string text =
       "Dead letter " + to_string(record.id) + " is " + std::string(name_of(record.status));
@@ -151,19 +137,20 @@ HttpResponse act_on(Office& office, const Request& request, std::string_view nam
 }
 
 Result<void> prepare_resolve(Act& act) {
-  if (act.record().status == Status::resolved) return conflict(already(act.record()));
+  if (!is_possible(dlo::Act::resolve, act.record().status)) return conflict(already(act.record()));
   act.move.to = Status::resolved;
   act.move.resolution =
       Resolution{act.request.now, act.words.by.value_or(act.request.actor.name),
                  act.words.how.empty() ? "manual" : act.words.how, act.words.notes};
-  act.also.emplace_back(remember_status(act.record()));
+  act.also.emplace_back(remember_status(act.record().id, act.record().status));
   return {};
 }
 
-Result<void> prepare_close(Act& act, Status to) {
-  if (act.record().status == to) return conflict(already(act.record()));
-  act.move.to = to;
-  act.also.emplace_back(remember_status(act.record()));
+Result<void> prepare_close(Act& act, dlo::Act how) {
+  const Status status = act.record().status;
+  if (!is_possible(how, status)) return conflict(already(act.record()));
+  act.move.to = target_of(how, status);
+  act.also.emplace_back(remember_status(act.record().id, act.record().status));
   return {};
 }
 
@@ -269,9 +256,9 @@ std::vector<Route> act_routes(const ActParts& parts) {
   return {
       act_route(office, "/v1/dead-letters/{id}/resolve", "resolve", true, prepare_resolve),
       act_route(office, "/v1/dead-letters/{id}/archive", "archive", false,
-                [](Act& act) { return prepare_close(act, Status::archived); }),
+                [](Act& act) { return prepare_close(act, dlo::Act::archive); }),
       act_route(office, "/v1/dead-letters/{id}/discard", "discard", false,
-                [](Act& act) { return prepare_close(act, Status::discarding); }),
+                [](Act& act) { return prepare_close(act, dlo::Act::discard); }),
       act_route(office, "/v1/dead-letters/{id}/restore", "restore", false, prepare_restore),
       act_route(office, "/v1/dead-letters/{id}/retry", "retry", false,
                 [parts](Act& act) { return prepare_retry(act, parts); }),

@@ -7,6 +7,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/dead_letters.h"
 #include "dlo/api/groups.h"
+#include "dlo/api/jobs.h"
 #include "dlo/api/tokens.h"
 
 namespace dlo::api {
@@ -29,6 +30,8 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
 
 Service::Service(Office& office, const Clock& clock, ServiceOptions options)
     : tokens_(office),
+      jobs_(office),
+      runner_(office, jobs_, clock),
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
       reports_({office, clock, quick_, options.origin}) {
@@ -46,6 +49,7 @@ Service::Service(Office& office, const Clock& clock, ServiceOptions options)
   append(routes, group_routes(office));
   append(routes, book_routes(office));
   append(routes, token_routes(tokens_));
+  append(routes, job_routes({office, jobs_, [this] { runner_.wake(); }}));
   front_ = std::make_unique<Front>(Front::Parts{Router(std::move(routes)), clock, quick_, slow_,
                                                 token_access(tokens_, clock, options.tokens_always),
                                                 [this, &office](const AddAudit& refusal) {
@@ -63,6 +67,7 @@ Service::~Service() {
 }
 
 void Service::stop() {
+  runner_.stop();
   quick_.close();
   slow_.close();
 }

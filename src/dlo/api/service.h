@@ -8,6 +8,7 @@
 #include "dlo/api/reports.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/record.h"
+#include "dlo/jobs/job_runner.h"
 #include "dlo/server/http_exchange.h"
 #include "dlo/server/worker_pool.h"
 #include "dlo/store/office.h"
@@ -41,6 +42,8 @@ class Service {
 
  private:
   TokenBook tokens_;
+  JobBook jobs_;
+  JobRunner runner_;
   WorkerPool quick_;
   WorkerPool slow_;
   Reports reports_;

@@ -1,0 +1,225 @@
+#include "dlo/api/jobs.h"
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/body.h"
+#include "dlo/api/idempotency.h"
+#include "dlo/core/spelling.h"
+#include "dlo/jobs/job_step.h"
+#include "dlo/json/json.h"
+#include "dlo/json/parts.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::api {
+namespace {
+
+constexpr std::size_t most_ids = 1'000;
+constexpr std::size_t most_items = 1'000;
+constexpr std::array<std::string_view, 4> act_names = {"resolve", "archive", "discard", "restore"};
+constexpr std::array<std::string_view, 2> order_names = {"newest", "oldest"};
+
+/// What a POST asks for.
+struct Wanted {
+  JobSpec spec;
+  bool start = false;
+};
+
+std::string query_for_ids(JsonFields& fields) {
+  std::string query = "id:";
+  const auto items = fields.items("ids");
+  if (items.empty() || items.size() > most_ids) {
+    fields.complain("ids", "must hold 1 to 1000 ids; for more, use a query");
+  }
+  for (const JsonValue& item : items) {
+    const std::string id = item.text();
+    if (!parse_id(id)) fields.complain("ids", "must hold ids of 32 hex digits");
+    query += (query.size() > 3 ? "," : "") + id;
+  }
+  return query;
+}
+
+void read_selection(JsonFields& fields, JobSpec& spec) {
+  const bool by_ids = fields.has("ids");
+  if (by_ids == fields.has("query")) {
+    fields.complain("query", "or \"ids\" must say what the job is about, and only one of them");
+  } else if (by_ids) {
+    spec.query = query_for_ids(fields);
+  } else {
+    spec.query = fields.text("query");
+    // An empty question matches everything: that has to be meant.
+    if (spec.query.find_first_not_of(' ') == std::string::npos) {
+      fields.complain("query", "must not be empty; `status:open` is everything that is open");
+    }
+  }
+}
+
+void read_wanted(JsonFields& fields, Wanted& wanted) {
+  JobSpec& spec = wanted.spec;
+  fields.require("act");
+  spec.act = static_cast<dlo::Act>(fields.choice("act", act_names).value_or(0));
+  read_selection(fields, spec);
+  const bool newest = fields.choice("order", order_names).value_or(1) == 0;
+  spec.order = newest ? Order::newest_first : Order::oldest_first;
+  if (fields.has("limit")) spec.limit = fields.number("limit");
+  if (fields.has("rate")) spec.rate = fields.small("rate");
+  spec.by = fields.text("by");
+  spec.how = fields.text("how");
+  spec.notes = fields.text("notes");
+  wanted.start = fields.boolean("start");
+}
+
+void write_preview(JsonWriter& json, const JobPreview& preview) {
+  json.key("preview").begin_object().member("count", preview.count);
+  json.key("at_least").boolean(preview.at_least);
+  if (preview.takes) {
+    json.member("takes_ms", static_cast<std::uint64_t>(preview.takes->count()));
+  }
+  json.key("sample").begin_array();
+  for (const RecordHead& head : preview.sample) json.raw(to_json(head));
+  json.end_array().end_object();
+}
+
+HttpResponse answer_with(JobBook& book, const Job& job, bool with_preview, int status = 200) {
+  const auto progress = book.progress(job.id);
+  if (!progress) return problem_of(progress.error());
+  JsonWriter json;
+  json.begin_object().key("job").raw(to_json(job)).key("progress").begin_object();
+  json.member("ok", progress->counts.ok).member("changed", progress->counts.changed);
+  json.member("refused", progress->counts.refused).member("total", progress->counts.total());
+  json.end_object();
+  if (with_preview) {
+    const auto preview = book.preview(job);
+    if (!preview) return problem_of(preview.error());
+    write_preview(json, *preview);
+  }
+  json.end_object();
+  HttpResponse answer = json_answer(json.take(), status);
+  set_etag(answer, job.version);
+  return answer;
+}
+
+std::uint32_t draw() {
+  thread_local std::mt19937 random(std::random_device{}());
+  return static_cast<std::uint32_t>(random());
+}
+
+HttpResponse create(const JobParts& parts, const Request& request) {
+  Wanted wanted;
+  const auto read = read_body(request, [&](JsonFields& fields) { read_wanted(fields, wanted); });
+  if (!read) return problem_of(read.error());
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
+  if (*key) {
+    auto before = (*key)->find(parts.office);
+    if (!before) return problem_of(before.error());
+    if (*before) return std::move(**before);
+  }
+  auto job = parts.book.plan(std::move(wanted.spec), job_id(request.now, draw()),
+                             request.actor.name, request.now);
+  if (!job) return problem_of(job.error());
+  HttpResponse answer = answer_with(parts.book, *job, true, 201);
+  answer.headers.push_back({"Location", "/v1/jobs/" + job->id});
+  if (*key) {
+    // A plan does nothing yet: two of them are harmless, and only one is started.
+    const Change kept = (*key)->keep(answer);
+    if (const auto applied = parts.office.apply({&kept, 1}); !applied) {
+      return problem_of(applied.error());
+    }
+    IdempotencyKey::forget_old(parts.office, request.now);
+  }
+  if (!wanted.start) return answer;
+  const auto started = parts.book.change(job->id, JobVerb::start, request.actor.name, request.now);
+  if (!started) return problem_of(started.error());
+  parts.wake();
+  return answer;
+}
+
+HttpResponse list(JobBook& book) {
+  const auto all = book.list();
+  if (!all) return problem_of(all.error());
+  JsonWriter json;
+  json.begin_object().key("jobs").begin_array();
+  for (const Job& job : *all) json.raw(to_json(job));
+  json.end_array().end_object();
+  return json_answer(json.take());
+}
+
+HttpResponse show(JobBook& book, const Request& request) {
+  const auto preview = request.flag("preview");
+  if (!preview) return problem_of(preview.error());
+  const auto job = book.get(request.path.front());
+  return job ? answer_with(book, *job, *preview) : problem_of(job.error());
+}
+
+HttpResponse change(const JobParts& parts, const Request& request, JobVerb verb) {
+  const auto job = parts.book.change(request.path.front(), verb, request.actor.name, request.now);
+  if (!job) return problem_of(job.error());
+  parts.wake();
+  return answer_with(parts.book, *job, false);
+}
+
+HttpResponse items(JobBook& book, const Request& request) {
+  const auto limit = request.number("limit", most_items, 1, most_items);
+  if (!limit) return problem_of(limit.error());
+  const auto job = book.get(request.path.front());
+  if (!job) return problem_of(job.error());
+  const auto found = book.items(job->id, request.text("after"), *limit);
+  if (!found) return problem_of(found.error());
+  const std::string* only = request.find("outcome");
+  JsonWriter json;
+  json.begin_object().key("items").begin_array();
+  for (const Document& each : *found) {
+    if (only != nullptr && each.body != *only) continue;
+    json.begin_object().member("id", each.key).member("outcome", each.body).end_object();
+  }
+  json.end_array();
+  if (found->size() == *limit) json.member("next", found->back().key);
+  json.end_object();
+  return json_answer(json.take());
+}
+
+Route verb_route(const JobParts& parts, std::string_view pattern, JobVerb verb) {
+  return {
+      "POST", pattern, Role::operator_, Lane::quick, {}, answering([parts, verb](const Request& r) {
+        return change(parts, r, verb);
+      })};
+}
+
+}  // namespace
+
+std::vector<Route> job_routes(const JobParts& parts) {
+  JobBook& book = parts.book;
+  return {
+      {"POST",
+       "/v1/jobs",
+       Role::operator_,
+       Lane::slow,
+       {},
+       answering([parts](const Request& request) { return create(parts, request); })},
+      {"GET", "/v1/jobs", Role::reader, Lane::quick, {}, answering([&book](const Request&) {
+         return list(book);
+       })},
+      {"GET",
+       "/v1/jobs/{id}",
+       Role::reader,
+       Lane::slow,
+       {"preview"},
+       answering([&book](const Request& request) { return show(book, request); })},
+      verb_route(parts, "/v1/jobs/{id}/start", JobVerb::start),
+      verb_route(parts, "/v1/jobs/{id}/pause", JobVerb::pause),
+      verb_route(parts, "/v1/jobs/{id}/resume", JobVerb::resume),
+      verb_route(parts, "/v1/jobs/{id}/cancel", JobVerb::cancel),
+      {"GET",
+       "/v1/jobs/{id}/items",
+       Role::reader,
+       Lane::slow,
+       {"after", "limit", "outcome"},
+       answering([&book](const Request& request) { return items(book, request); })},
+  };
+}
+
+}  // namespace dlo::api

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "dlo/api/router.h"
+#include "dlo/jobs/job_book.h"
+
+namespace dlo::api {
+
+/// Bulk acts.
+///   POST /v1/jobs                   {act, query | ids, order, limit, rate, by, how, notes, start}
+///   GET  /v1/jobs                   newest first
+///   GET  /v1/jobs/{id}              with progress; ?preview=true adds count and sample
+///   POST /v1/jobs/{id}/start        also pause, resume, cancel
+///   GET  /v1/jobs/{id}/items        outcomes by record id; ?outcome=changed, ?after=ID
+struct JobParts {
+  Office& office;
+  JobBook& book;
+  std::function<void()> wake;  // the runner
+};
+[[nodiscard]] std::vector<Route> job_routes(const JobParts& parts);
+
+}  // namespace dlo::api

@@ -1,0 +1,44 @@
+#include "dlo/core/acts.h"
+
+#include <array>
+
+namespace dlo {
+namespace {
+
+constexpr std::array<std::string_view, 4> names = {"resolve", "archive", "discard", "restore"};
+
+}  // namespace
+
+std::string_view name_of(Act act) noexcept {
+  return names[static_cast<std::size_t>(act)];
+}
+
+std::optional<Act> parse_act(std::string_view text) noexcept {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == text) return static_cast<Act>(i);
+  }
+  return std::nullopt;
+}
+
+Status target_of(Act act, Status former) noexcept {
+  switch (act) {
+    case Act::resolve:
+      return Status::resolved;
+    case Act::archive:
+      return Status::archived;
+    case Act::discard:
+      return Status::discarding;
+    case Act::restore:
+      break;
+  }
+  return former;
+}
+
+bool is_possible(Act act, Status status) noexcept {
+  if (is_live(status)) return false;
+  if (act == Act::restore) return !is_open(status) && is_legal(status, Status::pending);
+  const Status to = target_of(act, status);
+  return status != to && is_legal(status, to);
+}
+
+}  // namespace dlo

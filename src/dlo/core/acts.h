@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "dlo/core/states.h"
+
+namespace dlo {
+
+/// What people do to dead letters, one by one or in bulk.
+enum class Act : std::uint8_t { resolve, archive, discard, restore };
+[[nodiscard]] std::string_view name_of(Act act) noexcept;
+[[nodiscard]] std::optional<Act> parse_act(std::string_view text) noexcept;
+
+/// Where an act leads; a restore leads to the status the record had before it was closed.
+[[nodiscard]] Status target_of(Act act, Status former) noexcept;
+
+/// Whether an act can be done to a record in this status: not to a live message, not twice, and
+/// only an ended one can be restored.
+[[nodiscard]] bool is_possible(Act act, Status status) noexcept;
+
+}  // namespace dlo

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dlo/core/acts.h"
+#include "dlo/core/result.h"
+#include "dlo/core/time.h"
+#include "dlo/store/query.h"
+
+namespace dlo {
+
+enum class JobState : std::uint8_t {
+  planned,    // frozen, looked at, not begun
+  running,    // somebody works on it, or will after the next start
+  paused,     // by a person
+  cancelled,  // by a person; what was done stays done
+  done,
+  failed,  // it cannot go on; `problem` says why
+};
+[[nodiscard]] std::string_view name_of(JobState state) noexcept;
+[[nodiscard]] std::optional<JobState> parse_job_state(std::string_view text) noexcept;
+
+/// What a job does, and to what.
+struct JobSpec {
+  Act act = Act::resolve;
+  std::string query;  // docs/query.md, times made absolute
+  Order order = Order::oldest_first;
+  std::optional<std::uint64_t> limit;  // not more than this many
+  std::optional<std::uint32_t> rate;   // not more than this many a second
+  std::string by;                      // of a resolution
+  std::string how;                     // of a resolution
+  std::string notes;
+  bool operator==(const JobSpec&) const = default;
+};
+
+struct JobCounts {
+  std::uint64_t ok = 0;
+  std::uint64_t changed = 0;  // somebody else changed it first: left alone
+  std::uint64_t refused = 0;  // the act is not possible in its status
+  [[nodiscard]] std::uint64_t total() const noexcept { return ok + changed + refused; }
+  bool operator==(const JobCounts&) const = default;
+};
+
+/// A bulk act on a frozen set (R23): every record that matches the query and was last changed by
+/// change number `frozen_at`. No list of ids: the set is walked by keyset, and cursor, outcomes and
+/// what was done are one write, so a job that is killed goes on where it was.
+struct Job {
+  std::string id;
+  JobSpec spec;
+  JobState state = JobState::planned;
+  std::uint64_t frozen_at = 0;
+  TimePoint created_at{};
+  std::string created_by;
+  std::optional<TimePoint> started_at;
+  std::optional<TimePoint> ended_at;
+  std::string problem;
+  std::uint64_t version = 0;  // of its document
+  bool operator==(const Job&) const = default;
+};
+
+/// How far a job is. Kept by the office beside what it did.
+struct JobProgress {
+  std::optional<Cursor> after;
+  JobCounts counts;
+  bool operator==(const JobProgress&) const = default;
+};
+
+[[nodiscard]] std::string to_json(const Job& job);
+[[nodiscard]] Result<Job> parse_job(std::string_view text);
+[[nodiscard]] std::string to_json(const JobProgress& progress);
+[[nodiscard]] Result<JobProgress> parse_job_progress(std::string_view text);
+
+/// The records a job is about, as a query for its next step.
+[[nodiscard]] Result<Query> query_of(const Job& job);
+
+}  // namespace dlo

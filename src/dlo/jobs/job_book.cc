@@ -1,0 +1,198 @@
+#include "dlo/jobs/job_book.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "dlo/core/spelling.h"
+#include "dlo/json/writer.h"
+#include "dlo/query/query_text.h"
+
+namespace dlo {
+namespace {
+
+constexpr const char* job_kind = "job";
+constexpr std::size_t documents_page = 500;
+constexpr std::uint64_t counted_up_to = 10'000;
+constexpr std::size_t counted_page = 1'000;
+constexpr std::size_t sample_size = 5;
+constexpr std::array<std::string_view, 4> verb_names = {"start", "pause", "resume", "cancel"};
+
+Error no_job(const std::string& id) {
+  return {Code::not_found, "jobs.get", "There is no job " + in_quotes(id) + "."};
+}
+
+Result<void> check(const JobSpec& spec) {
+  if (spec.rate && *spec.rate == 0) {
+    return Error{Code::invalid_argument, "jobs.plan",
+                 "rate must be at least 1 a second; leave it out for no limit"};
+  }
+  if (spec.limit && *spec.limit == 0) {
+    return Error{Code::invalid_argument, "jobs.plan",
+                 "limit must be at least 1; leave it out to take everything that matches"};
+  }
+  return {};
+}
+
+std::string described(const Job& job) {
+  JsonWriter detail;
+  detail.begin_object().member("act", name_of(job.spec.act)).member("query", job.spec.query);
+  detail.member("state", name_of(job.state)).member("problem", job.problem);
+  detail.member("frozen_at", job.frozen_at).end_object();
+  return detail.take();
+}
+
+}  // namespace
+
+std::string_view name_of(JobVerb verb) noexcept {
+  return verb_names[static_cast<std::size_t>(verb)];
+}
+
+std::optional<JobState> after_verb(JobState state, JobVerb verb) noexcept {
+  const bool begun = state == JobState::running || state == JobState::paused;
+  switch (verb) {
+    case JobVerb::start:
+      return state == JobState::planned ? std::optional(JobState::running) : std::nullopt;
+    case JobVerb::pause:
+      return state == JobState::running ? std::optional(JobState::paused) : std::nullopt;
+    case JobVerb::resume:
+      return state == JobState::paused ? std::optional(JobState::running) : std::nullopt;
+    case JobVerb::cancel:
+      break;
+  }
+  return begun || state == JobState::planned ? std::optional(JobState::cancelled) : std::nullopt;
+}
+
+std::string job_id(TimePoint now, std::uint32_t draw) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%011llx%05x",
+                static_cast<unsigned long long>(now.time_since_epoch().count()),
+                static_cast<unsigned>(draw & 0xFFFFFU));
+  return text;
+}
+
+Result<Job> JobBook::put(Job job, const std::string& act, const std::string& actor, TimePoint now) {
+  const std::array<Change, 2> changes = {
+      PutDocument{job_kind, job.id, to_json(job), job.version},
+      AddAudit{now, actor, "job." + act, "job " + job.id, described(job)}};
+  const auto applied = office_.apply(changes);
+  if (!applied) return applied.error();
+  job.version = applied->front().version;
+  return job;
+}
+
+Result<Job> JobBook::plan(JobSpec spec, const std::string& id, const std::string& actor,
+                          TimePoint now) {
+  if (const auto fine = check(spec); !fine) return fine.error();
+  const auto query = parse_query(spec.query, now);
+  if (!query) return query.error();
+  spec.query = print_query(*query);  // "2d old" means the same when the job goes on tomorrow
+  AggregateRequest nothing;
+  nothing.tallies = false;
+  const auto numbers = office_.aggregate(nothing);
+  if (!numbers) return numbers.error();
+  Job job;
+  job.id = id;
+  job.spec = std::move(spec);
+  job.frozen_at = numbers->last_change;
+  job.created_at = now;
+  job.created_by = actor;
+  return put(std::move(job), "plan", actor, now);
+}
+
+Result<JobPreview> JobBook::preview(const Job& job) {
+  auto query = query_of(job);
+  if (!query) return query.error();
+  const std::uint64_t most = std::min(counted_up_to, job.spec.limit.value_or(UINT64_MAX));
+  JobPreview preview;
+  query->limit = counted_page;
+  while (preview.count < most) {
+    auto page = office_.list(*query);
+    if (!page) return page.error();
+    for (RecordHead& head : page->rows) {
+      if (preview.sample.size() < sample_size) preview.sample.push_back(std::move(head));
+    }
+    preview.count += page->rows.size();
+    preview.at_least = page->next.has_value();
+    // A slow query is asked once: a plan that is quick and says "at least" beats an exact one.
+    if (!page->next || page->partial) break;
+    query->after = page->next;
+  }
+  if (preview.count >= most) {
+    preview.at_least = preview.at_least && !job.spec.limit;
+    preview.count = most;
+  }
+  if (job.spec.rate) {
+    preview.takes = Millis{static_cast<std::int64_t>(preview.count * 1000 / *job.spec.rate)};
+  }
+  return preview;
+}
+
+Result<Job> JobBook::change(const std::string& id, JobVerb verb, const std::string& actor,
+                            TimePoint now) {
+  auto job = get(id);
+  if (!job) return job;
+  const auto state = after_verb(job->state, verb);
+  if (!state) {
+    return Error{Code::conflict, "jobs.change",
+                 "Job " + id + " is " + std::string(name_of(job->state)) + " and cannot " +
+                     std::string(name_of(verb)) + "; nothing was changed."};
+  }
+  job->state = *state;
+  if (verb == JobVerb::start) job->started_at = now;
+  if (verb == JobVerb::cancel) job->ended_at = now;
+  return put(std::move(*job), std::string(name_of(verb)), actor, now);
+}
+
+Result<Job> JobBook::end(const std::string& id, JobState how, const std::string& problem,
+                         TimePoint now) {
+  auto job = get(id);
+  if (!job || job->state != JobState::running) return job;  // a person was quicker
+  job->state = how;
+  job->problem = problem;
+  job->ended_at = now;
+  return put(std::move(*job), std::string(name_of(how)), "job " + id, now);
+}
+
+Result<Job> JobBook::get(const std::string& id) {
+  const auto found = office_.extras().ledger->document(job_kind, id);
+  if (!found) return found.error();
+  if (!*found) return no_job(id);
+  auto job = parse_job((*found)->body);
+  if (job) job->version = (*found)->version;
+  return job;
+}
+
+Result<std::vector<Job>> JobBook::list() {
+  std::vector<Job> all;
+  std::string after;
+  while (true) {
+    const auto read = office_.extras().ledger->documents(job_kind, after, documents_page);
+    if (!read) return read.error();
+    for (const Document& each : *read) {
+      auto job = parse_job(each.body);
+      if (!job) return job.error();
+      job->version = each.version;
+      all.push_back(std::move(*job));
+    }
+    if (read->size() < documents_page) break;
+    after = read->back().key;
+  }
+  std::reverse(all.begin(), all.end());  // ids sort by time
+  return all;
+}
+
+Result<JobProgress> JobBook::progress(const std::string& id) {
+  const auto found = office_.extras().ledger->document(std::string(job_cursor_kind), id);
+  if (!found) return found.error();
+  if (!*found) return JobProgress{};
+  return parse_job_progress((*found)->body);
+}
+
+Result<std::vector<Document>> JobBook::items(const std::string& id, const std::string& after,
+                                             std::size_t limit) {
+  return office_.extras().ledger->documents(job_item_kind(id), after, limit);
+}
+
+}  // namespace dlo

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dlo/core/result.h"
+#include "dlo/jobs/job.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// What people do to a job.
+enum class JobVerb : std::uint8_t { start, pause, resume, cancel };
+[[nodiscard]] std::string_view name_of(JobVerb verb) noexcept;
+/// Where it leads from `state`; nothing if it cannot be done there.
+[[nodiscard]] std::optional<JobState> after_verb(JobState state, JobVerb verb) noexcept;
+
+/// What a job would do, without doing it.
+struct JobPreview {
+  std::uint64_t count = 0;
+  bool at_least = false;           // there are `count` or more: counting stopped
+  std::vector<RecordHead> sample;  // the first five
+  std::optional<Millis> takes;     // at the rate asked for
+};
+
+/// The jobs of an office: documents, each change of which is audited in the same write.
+/// Threads  Any method from any thread; two who change a job at once are told apart by its version.
+class JobBook {
+ public:
+  explicit JobBook(Office& office) : office_(office) {}
+
+  /// Freezes the set as it is now. Refuses what cannot be carried out.
+  Result<Job> plan(JobSpec spec, const std::string& id, const std::string& actor, TimePoint now);
+  Result<JobPreview> preview(const Job& job);
+  Result<Job> change(const std::string& id, JobVerb verb, const std::string& actor, TimePoint now);
+  /// By the runner: done or failed.
+  Result<Job> end(const std::string& id, JobState how, const std::string& problem, TimePoint now);
+
+  Result<Job> get(const std::string& id);
+  Result<std::vector<Job>> list();  // newest first
+  Result<JobProgress> progress(const std::string& id);
+  /// Outcomes in order of record ids, strictly after `after`: key and outcome.
+  Result<std::vector<Document>> items(const std::string& id, const std::string& after,
+                                      std::size_t limit);
+
+ private:
+  Result<Job> put(Job job, const std::string& act, const std::string& actor, TimePoint now);
+
+  Office& office_;
+};
+
+/// Sorts by time, and is another for every draw.
+[[nodiscard]] std::string job_id(TimePoint now, std::uint32_t draw);
+
+}  // namespace dlo

@@ -1,0 +1,87 @@
+#include "dlo/jobs/job_runner.h"
+
+#include <algorithm>
+
+#include "dlo/jobs/job_step.h"
+
+namespace dlo {
+
+JobRunner::JobRunner(Office& office, JobBook& book, const Clock& clock, Options options)
+    : office_(office), book_(book), clock_(clock), options_(options) {
+  thread_ = std::thread([this] { loop(); });
+}
+
+JobRunner::~JobRunner() {
+  stop();
+}
+
+void JobRunner::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  changed_.notify_all();
+}
+
+void JobRunner::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+/// Answers when this job may be worked on again.
+TimePoint JobRunner::work_on(const Job& job, TimePoint now) {
+  std::size_t most = options_.batch;
+  // Four times a second is smooth enough, and a batch is cheaper than its parts.
+  if (job.spec.rate) most = std::clamp<std::size_t>(*job.spec.rate / 4, 1, options_.batch);
+  const auto before = book_.progress(job.id);
+  const auto stepped = before ? step(office_, job, *before, most, now) : before.error();
+  if (!stepped) {
+    const Error& error = stepped.error();
+    const bool passes = error.code == Code::unavailable || error.code == Code::timed_out ||
+                        error.code == Code::full;
+    if (!passes) (void)book_.end(job.id, JobState::failed, error.detail, now);
+    return now + options_.again_after;
+  }
+  if (stepped->over) (void)book_.end(job.id, JobState::done, "", now);
+  if (!job.spec.rate) return now;
+  const auto did = stepped->progress.counts.total() - before->counts.total();
+  return now + Millis{static_cast<std::int64_t>(did * 1000 / *job.spec.rate)};
+}
+
+std::optional<TimePoint> JobRunner::turn() {
+  const auto all = book_.list();
+  if (!all) return clock_.now() + options_.again_after;
+  std::optional<TimePoint> next;
+  std::map<std::string, TimePoint> due;
+  for (auto job = all->rbegin(); job != all->rend(); ++job) {
+    if (job->state != JobState::running) continue;
+    const TimePoint now = clock_.now();
+    const auto known = due_.find(job->id);
+    const TimePoint when = known == due_.end() ? now : known->second;
+    due[job->id] = when <= now ? work_on(*job, now) : when;
+    next = std::min(next.value_or(due[job->id]), due[job->id]);
+  }
+  due_ = std::move(due);
+  return next;
+}
+
+void JobRunner::loop() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (!woken_) {
+      changed_.wait(lock, [this] { return woken_ || stopping_; });
+      continue;
+    }
+    woken_ = false;
+    lock.unlock();
+    const auto next = turn();
+    lock.lock();
+    if (!next) continue;
+    while (!stopping_ && !woken_ && clock_.now() < *next) clock_.wait_until(lock, changed_, *next);
+    woken_ = true;  // there is more to do
+  }
+}
+
+}  // namespace dlo

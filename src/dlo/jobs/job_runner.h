@@ -1,0 +1,56 @@
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "dlo/engine/clock.h"
+#include "dlo/jobs/job_book.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// Works on all running jobs, in turns, so that a large one does not hold up a small one. What was
+/// running when the process died goes on. One for each office.
+class JobRunner {
+ public:
+  struct Options {
+    std::size_t batch = 200;    // items in one write
+    Millis again_after{1'000};  // while the office is unavailable
+  };
+  JobRunner(Office& office, JobBook& book, const Clock& clock)
+      : JobRunner(office, book, clock, Options{}) {}
+  JobRunner(Office& office, JobBook& book, const Clock& clock, Options options);
+  ~JobRunner();
+  JobRunner(const JobRunner&) = delete;
+  JobRunner& operator=(const JobRunner&) = delete;
+
+  /// There may be something to do: a job was started, resumed, paused or cancelled.
+  void wake();
+  /// Finishes the write it is at.
+  void stop();
+
+  /// One turn of every running job; when to look again, if a rate or the office asks for patience,
+  /// and nothing if no job is running. Called by the runner's own thread.
+  std::optional<TimePoint> turn();
+
+ private:
+  TimePoint work_on(const Job& job, TimePoint now);
+  void loop();
+
+  Office& office_;
+  JobBook& book_;
+  const Clock& clock_;
+  const Options options_;
+  std::map<std::string, TimePoint> due_;  // by job: not before
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool woken_ = true;  // at first: what an earlier process left
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dlo

@@ -1,0 +1,96 @@
+#include "dlo/api/jobs.h"
+
+#include <gtest/gtest.h>
+#include <string>
+
+#include "support/eventually.h"
+#include "unit/api/asking.h"
+
+namespace dlo::api {
+namespace {
+
+class JobRoutesTest : public Asking {
+ protected:
+  Told plan(const std::string& body, Headers headers = {}) {
+    return say("POST", "/v1/jobs", body, std::move(headers));
+  }
+  Told verb(const std::string& id, const std::string& name) {
+    return ask("POST", "/v1/jobs/" + id + "/" + name);
+  }
+  bool ends(const std::string& id, const std::string& state = "done") {
+    return testing::eventually([&] { return get("/v1/jobs/" + id).at("job.state") == state; });
+  }
+};
+
+TEST_F(JobRoutesTest, AJobIsPlannedLookedAtStartedAndReported) {
+  const std::string first = dead(R"("id":"1")");
+  dead(R"("id":"2")");
+  const Told planned = plan(R"({"act":"archive","query":"source:payments","notes":"old"})");
+  ASSERT_EQ(planned.status(), 201) << planned;
+  const std::string id = planned.at("job.id");
+  EXPECT_EQ(planned.header("Location"), "/v1/jobs/" + id);
+  EXPECT_EQ(planned.at("job.state"), "planned");
+  EXPECT_EQ(planned.at("preview.count"), "2");
+  EXPECT_EQ(planned.at("preview.sample.0.id"), first);
+  EXPECT_EQ(get("/v1/dead-letters/" + first).at("status"), "pending");
+
+  EXPECT_EQ(verb(id, "start").status(), 200);
+  ASSERT_TRUE(ends(id)) << get("/v1/jobs/" + id);
+  EXPECT_EQ(get("/v1/jobs/" + id).at("progress.ok"), "2");
+  EXPECT_EQ(get("/v1/dead-letters/" + first).at("status"), "archived");
+  const Told items = get("/v1/jobs/" + id + "/items");
+  EXPECT_TRUE(items.says(first)) << items;
+  EXPECT_FALSE(get("/v1/jobs/" + id + "/items?outcome=changed").says(first));
+  EXPECT_TRUE(get("/v1/jobs").says(id));
+  EXPECT_EQ(verb(id, "cancel").status(), 409);  // it is over
+}
+
+TEST_F(JobRoutesTest, IdsCanBeNamedAndTheJobStartedAtOnce) {
+  const std::string id = dead();
+  const std::string other = dead(R"("id":"other")");
+  const Told job = plan(R"({"act":"resolve","ids":[")" + id + R"("],"how":"refund","start":true})");
+  ASSERT_EQ(job.status(), 201) << job;
+  ASSERT_TRUE(ends(job.at("job.id")));
+  const Told shown = get("/v1/dead-letters/" + id);
+  EXPECT_EQ(shown.at("resolution.how"), "refund") << shown;
+  EXPECT_EQ(get("/v1/dead-letters/" + other).at("status"), "pending");
+}
+
+TEST_F(JobRoutesTest, APlanThatMakesNoSenseIsRefusedWithTheReason) {
+  struct Row {
+    const char* body;
+    const char* says;
+  };
+  const Row rows[] = {
+      {R"({"query":"source:a"})", "act"},
+      {R"({"act":"explode","query":"source:a"})", "act"},
+      {R"({"act":"resolve"})", "ids"},
+      {R"({"act":"resolve","query":"source:a","ids":[]})", "only one"},
+      {R"({"act":"resolve","query":"  "})", "must not be empty"},
+      {R"({"act":"resolve","query":"sorce:a"})", "source"},
+      {R"({"act":"resolve","ids":["x"]})", "32 hex"},
+      {R"({"act":"resolve","query":"source:a","rate":0})", "rate"},
+      {R"({"act":"resolve","query":"source:a","canary":5})", "canary"},
+  };
+  for (const Row& row : rows) {
+    const Told told = plan(row.body);
+    EXPECT_EQ(told.status(), 400) << row.body;
+    EXPECT_TRUE(told.says(row.says)) << told;
+  }
+  EXPECT_EQ(get("/v1/jobs/nope").status(), 404);
+  EXPECT_EQ(verb("nope", "start").status(), 404);
+}
+
+TEST_F(JobRoutesTest, TheSameKeyPlansOneJob) {
+  dead();
+  const std::string body = R"({"act":"archive","query":"source:payments"})";
+  const Told once = plan(body, {{"Idempotency-Key", "k"}});
+  const Told twice = plan(body, {{"Idempotency-Key", "k"}});
+  EXPECT_EQ(once.at("job.id"), twice.at("job.id"));
+  EXPECT_EQ(
+      plan(R"({"act":"resolve","query":"source:payments"})", {{"Idempotency-Key", "k"}}).status(),
+      409);
+}
+
+}  // namespace
+}  // namespace dlo::api

@@ -1,0 +1,48 @@
+#include "dlo/core/acts.h"
+
+#include <gtest/gtest.h>
+
+namespace dlo {
+namespace {
+
+TEST(Acts, ArePossibleWhereThisTableSaysSo) {
+  struct Row {
+    Status status;
+    bool resolve, archive, discard, restore;
+  };
+  const Row rows[] = {
+      {Status::waiting, false, false, false, false},
+      {Status::parked, false, false, false, false},
+      {Status::pending, true, true, true, false},
+      {Status::retrying, true, true, true, false},
+      {Status::exhausted, true, true, true, false},
+      {Status::replaying, true, true, true, false},
+      {Status::replayed, true, true, true, false},
+      {Status::quarantined, true, true, true, false},
+      {Status::resolved, false, true, true, true},
+      {Status::archived, true, false, true, true},
+      {Status::discarding, true, true, false, true},
+      {Status::discarded, false, false, false, false},
+      {Status::expired, false, false, false, false},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(is_possible(Act::resolve, row.status), row.resolve) << name_of(row.status);
+    EXPECT_EQ(is_possible(Act::archive, row.status), row.archive) << name_of(row.status);
+    EXPECT_EQ(is_possible(Act::discard, row.status), row.discard) << name_of(row.status);
+    EXPECT_EQ(is_possible(Act::restore, row.status), row.restore) << name_of(row.status);
+  }
+}
+
+TEST(Acts, LeadWhereTheyShouldAndHaveNamesThatReadBack) {
+  EXPECT_EQ(target_of(Act::resolve, Status::pending), Status::resolved);
+  EXPECT_EQ(target_of(Act::archive, Status::pending), Status::archived);
+  EXPECT_EQ(target_of(Act::discard, Status::pending), Status::discarding);
+  EXPECT_EQ(target_of(Act::restore, Status::exhausted), Status::exhausted);
+  for (const Act act : {Act::resolve, Act::archive, Act::discard, Act::restore}) {
+    EXPECT_EQ(parse_act(name_of(act)), act);
+  }
+  EXPECT_EQ(parse_act("explode"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace dlo
