@@ -242,6 +242,51 @@ TEST(Repair, DeliversAgainWhatMayHaveBeenCompleted) {
   EXPECT_GE(doubts, 10U);
 }
 
+std::string& only_segment(Shop& shop) {
+  return shop.disk->bytes(must(shop.disk->list()).front());
+}
+/// A byte of the last record, but not its type: that could be told from its checksum.
+std::size_t last_byte(Shop& shop) {
+  return only_segment(shop).find_last_not_of('\0') - 2;
+}
+
+TEST(Repair, MarksAsARepeatWhatLeftNoTraceOfBeingHandedOut) {
+  Shop shop;
+  shop.open();
+  shop.publish("done");
+  const auto got = shop.take(1);
+  const auto claim = last_byte(shop);
+  shop.end(got[0], Completed{});
+  const auto completion = last_byte(shop);
+  must(shop.queue->pause());  // something intact behind it
+  must(shop.queue->resume());
+  shop.shut();
+  only_segment(shop)[claim] ^= 1;
+  only_segment(shop)[completion] ^= 1;
+  const auto repair = must(repair_queues(*shop.disk, noon, true));
+  EXPECT_EQ(repair.doubtful_count, 1U) << describe(repair, true);
+  shop.open();
+  const auto again = shop.take(1);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_TRUE(again[0].may_be_repeat);
+}
+
+TEST(Repair, PurgesNobodyWhoMayHaveBeenLeasedThen) {
+  Shop shop;
+  shop.open();
+  shop.publish("leased");
+  const auto got = shop.take(1);
+  const auto claim = last_byte(shop);
+  shop.publish("purged");
+  must(shop.queue->purge());
+  shop.end(got[0], ReleasedUnrun{});
+  shop.shut();
+  only_segment(shop)[claim] ^= 1;
+  must(repair_queues(*shop.disk, noon, true));
+  shop.open();
+  EXPECT_EQ(shop.take_ids(10), (std::vector<std::string>{"leased"}));
+}
+
 TEST(Repair, GoesOnWithoutAMissingSegmentOrCheckpoint) {
   Shop shop;
   shop.open();
