@@ -98,10 +98,11 @@ struct SourceStats {
   std::uint64_t expired = 0;  // dropped for age, where the source is set to do so (R8)
   std::uint64_t purged = 0;
   std::uint64_t bytes = 0;          // of everything that is here
-  std::optional<TimePoint> oldest;  // enqueued_at of what is here longest
+  std::optional<TimePoint> oldest;  // enqueued_at of what came to this source first
   double in_per_second = 0;         // published, over the last ten seconds; since it was opened
   double out_per_second = 0;        // completed and dead-lettered, likewise
   bool paused = false;
+  std::string trouble;  // what the operator should look after; empty: all is well
 };
 
 class QueueAdmin;

@@ -106,6 +106,14 @@ class Lineup {
     elders_.clear();
   }
 
+  /// From now on a step of priority is worth `ageing`.
+  template <typename Slots>
+  void set_ageing(const Slots& slots, Millis ageing) noexcept {
+    ageing_ = ageing;
+    for (auto& elder : elders_) elder.rank = rank(slots, elder.number);
+    std::make_heap(elders_.begin(), elders_.end(), Elder::later);
+  }
+
   /// The clock went back by `jump` and every `since` with it.
   void shift(Millis jump) noexcept {
     for (auto& elder : elders_) elder.rank -= jump;

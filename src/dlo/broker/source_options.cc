@@ -1,5 +1,8 @@
 #include "dlo/broker/source_options.h"
 
+#include <optional>
+#include <string>
+
 namespace dlo {
 namespace {
 
@@ -8,7 +11,29 @@ Error wrong(const SourceOptions& options, const std::string& what) {
           "source \"" + options.source + "\" is not opened: " + what};
 }
 
+Result<void> check_limit(const SourceOptions& options, std::optional<std::uint64_t> limit,
+                         std::uint64_t here, std::uint64_t more, const std::string& unit,
+                         const char* where) {
+  if (!limit || more == 0 || (more <= *limit && here <= *limit - more)) return {};
+  const bool never = more > *limit;
+  return Error{never ? Code::invalid_argument : Code::full, where,
+               "source \"" + options.source + "\" holds " + std::to_string(here) + " " + unit +
+                   " of at most " + std::to_string(*limit) + "; there is no room for " +
+                   std::to_string(more) + " more and none of them was taken; " +
+                   (never ? "send fewer at once or raise max_"
+                          : "try again when consumers have made room, or raise max_") +
+                   unit};
+}
+
 }  // namespace
+
+Result<void> check_room(const SourceOptions& options, const Load& here, const Load& more,
+                        const char* where) {
+  auto ok =
+      check_limit(options, options.max_messages, here.messages, more.messages, "messages", where);
+  if (ok) ok = check_limit(options, options.max_bytes, here.bytes, more.bytes, "bytes", where);
+  return ok;
+}
 
 Result<void> check(const SourceOptions& options) {
   if (options.max_messages && *options.max_messages == 0) {

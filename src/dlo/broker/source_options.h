@@ -29,4 +29,15 @@ struct SourceOptions {
 /// Refuses what cannot be meant, and says which setting and what would be right.
 [[nodiscard]] Result<void> check(const SourceOptions& options);
 
+/// So many messages of so many bytes.
+struct Load {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Whether `more` fits beside what is `here`: Code::full if not, invalid_argument if it never will.
+/// `where` labels the error.
+[[nodiscard]] Result<void> check_room(const SourceOptions& options, const Load& here,
+                                      const Load& more, const char* where);
+
 }  // namespace dlo

@@ -77,6 +77,7 @@ std::string json_of(const std::string& name, const SourceStats& stats, std::uint
   out.member("purged", stats.purged);
   out.member("oldest", stats.oldest);
   out.key("paused").boolean(stats.paused);
+  if (!stats.trouble.empty()) out.member("trouble", stats.trouble);
   out.end_object();
   return out.take();
 }

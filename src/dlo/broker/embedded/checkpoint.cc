@@ -202,6 +202,7 @@ bool Loader::place(std::string_view bytes) {
     if (queue == nullptr || static_cast<std::size_t>(slot.place) >= place_count) return false;
     ++queue->in(slot.place);
     queue->totals.bytes += slot.size;
+    if (slot.place == Place::dead) queue->dead_bytes += slot.size;
   }
   next_ += Slots::block_size;
   return true;

@@ -43,13 +43,24 @@ Result<QueueState*> Depot::usable(std::uint16_t number, const char* where) {
   return queue;
 }
 
+Error Depot::used_up(const char* where) const {
+  return {
+      Code::full, where,
+      "the journal in " + files_.describe("") + " has used " + std::to_string(segment_) +
+          " of the " + std::to_string(options_.last_segment) +
+          " segments it can number, and nothing more was taken. Let consumers empty the queues, "
+          "then go on in a new directory."};
+}
+
 Result<Placed> Depot::append(const RecordList& records) {
+  if (segment_ + 1 >= options_.last_segment) return used_up("embedded.append");
   Placed placed;
   placed.where.resize(records.size());
   const auto first = journal_->append(records.all(), placed.where);
   if (!first) return first.error();
   placed.first = *first;
   placed.last = *first + records.size() - 1;
+  segment_ = placed.where.back().segment;
   for (const NewRecord& each : records.all()) {
     const auto size = each.head.size() + each.body.size() + each.tail.size() + 9;
     appended_ += size;
@@ -142,6 +153,21 @@ Result<std::uint16_t> Depot::declare(const SourceOptions& options, bool keeps_de
   }
   if (const auto durable = journal_->durable(last); !durable) return durable.error();
   return record.number;
+}
+
+Result<std::uint16_t> Depot::find_queue(const std::string& name) {
+  const Lock lock(mutex_);
+  if (closed_) {
+    return Error{Code::unavailable, "embedded.find",
+                 "the queues of this directory are closed; open them again to go on"};
+  }
+  for (std::size_t i = 0; i < holdings_.queue_count(); ++i) {
+    const auto number = static_cast<std::uint16_t>(i);
+    if (holdings_.queue(number)->options().source != name) continue;
+    doorbells_[i].closed = false;
+    return number;
+  }
+  return Error{Code::not_found, "embedded.find", "There is no queue \"" + name + "\"."};
 }
 
 std::vector<std::string> Depot::names() {

@@ -76,6 +76,8 @@ class Depot {
 
   /// The number of the queue named `options.source`, made or changed to have these settings.
   Result<std::uint16_t> declare(const SourceOptions& options, bool keeps_dead);
+  /// The number of a queue that exists, open for use again if its handle was closed.
+  Result<std::uint16_t> find_queue(const std::string& name);
   [[nodiscard]] std::vector<std::string> names();
   [[nodiscard]] const std::string& partition() const noexcept { return partition_; }
 
@@ -171,6 +173,7 @@ class Depot {
   [[nodiscard]] Lease* find(const LeaseToken& token, std::uint16_t queue) noexcept;
   [[nodiscard]] Result<QueueState*> usable(std::uint16_t queue, const char* where);
   [[nodiscard]] Error refuse(const char* where, std::string detail) const;
+  [[nodiscard]] Error used_up(const char* where) const;
   Result<void> write_down(Lock& lock, RecordType type, std::string bytes,
                           const std::function<void()>& then);
   /// Publications of this queue that are written and not yet synced.
@@ -207,12 +210,14 @@ class Depot {
   std::vector<std::optional<std::pair<std::uint64_t, TimePoint>>> oldest_;  // by queue, cached
   std::chrono::steady_clock::time_point seen_;  // when a caller last said what time it is
   std::uint64_t leases_granted_ = 0;
+  std::uint32_t segment_ = 0;   // of the last record
   std::uint64_t last_end_ = 0;  // record of the last leases that ran out
   std::uint32_t epoch_ = 0;
   std::uint64_t appended_ = 0;  // bytes since the last checkpoint
   std::uint64_t untidied_ = 0;  // ... since housekeeping last began and ended
   std::uint64_t checkpoint_size_ = 0;
   bool closed_ = false;
+  std::string trouble_;  // why housekeeping last failed; empty: it did not
 
   std::mutex checkpoint_mutex_;
   std::condition_variable housekeeping_;

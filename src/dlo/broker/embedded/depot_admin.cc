@@ -16,6 +16,7 @@ Result<SourceStats> Depot::stats(std::uint16_t number, TimePoint now) {
     advance(now);
     QueueState& queue = **found;
     stats = queue.totals;
+    stats.trouble = trouble_;
     stats.ready = queue.in(Place::ready);
     stats.delayed = queue.in(Place::delayed);
     stats.leased = queue.in(Place::leased);
@@ -109,14 +110,18 @@ Result<std::uint64_t> Depot::move_all(std::uint16_t from, std::uint16_t to) {
   out.moment(holdings_.latest());
   const auto arriving = arriving_in(from);
   encode_slots(arriving, bytes);
-  std::uint64_t count = 0;
+  const SlotSet stay(arriving.begin(), arriving.end());
+  const auto moving = holdings_.who_moves(**source, stay);
+  const Load here{(*target)->messages(), (*target)->bytes()};
+  const auto room = dlo::check_room((*target)->options(), here,
+                                    {moving.messages.size(), moving.bytes}, "embedded.move");
+  if (!room) return room.error();
   const auto done = write_down(lock, RecordType::moved, std::move(bytes), [&] {
-    count = holdings_.move_all(**source, **target, SlotSet(arriving.begin(), arriving.end()),
-                               holdings_.latest());
+    holdings_.move_all(**source, **target, moving, stay, holdings_.latest());
     ring(to, 2);
   });
   if (!done) return done.error();
-  return count;
+  return moving.messages.size();
 }
 
 Result<std::uint64_t> Depot::redrive(std::uint16_t number) {

@@ -85,6 +85,7 @@ Result<void> Depot::open(TimePoint now, RecoveryReport& report) {
   if (!opened) return opened.error();
   if (replay.incarnation != 0) incarnation_ = replay.incarnation;
   journal_ = std::move(*opened);
+  segment_ = journal_->stats().active_segment;
   doorbells_.resize(holdings_.queue_count());
   oldest_.resize(holdings_.queue_count());
   if (const auto born = be_born(); !born) return born;

@@ -80,29 +80,14 @@ void Depot::find_duplicates(QueueState& queue, std::vector<Incoming>& incoming, 
 }
 
 Result<void> Depot::check_room(QueueState& queue, const std::vector<Incoming>& incoming) {
-  std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
+  Load more;
   for (const Incoming& in : incoming) {
     if (!in.accepted()) continue;
-    ++count;
-    bytes += in.weight();
+    ++more.messages;
+    more.bytes += in.weight();
   }
-  const SourceOptions& options = queue.options();
-  const auto room = [&](std::optional<std::uint64_t> limit, std::uint64_t here, std::uint64_t more,
-                        const std::string& unit, const std::string& setting) -> Result<void> {
-    if (!limit || more == 0 || (more <= *limit && here <= *limit - more)) return {};
-    const bool never = more > *limit;
-    return Error{never ? Code::invalid_argument : Code::full, "embedded.publish",
-                 "queue \"" + options.source + "\" holds " + std::to_string(here) + " " + unit +
-                     " of at most " + std::to_string(*limit) + "; " + std::to_string(more) +
-                     " more have no room and nothing of the batch was taken; " +
-                     (never ? "send smaller batches or raise "
-                            : "try again when consumers have made room, or raise ") +
-                     setting};
-  };
-  auto ok = room(options.max_messages, queue.messages(), count, "messages", "max_messages");
-  if (ok) ok = room(options.max_bytes, queue.totals.bytes, bytes, "bytes", "max_bytes");
-  return ok;
+  return dlo::check_room(queue.options(), {queue.messages(), queue.bytes()}, more,
+                         "embedded.publish");
 }
 
 // Takes slots, writes, and remembers who arrives when the write is synced. All or none.
@@ -117,7 +102,10 @@ Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
                  std::string_view(in.tail_bytes.data(), size), in.crc});
   }
   if (records.empty()) return Placed{};
-  auto placed = append(records);
+  // Consumers may write on for a while: they make room.
+  constexpr std::uint32_t for_consumers = 64;
+  const bool used = segment_ + for_consumers >= options_.last_segment;
+  auto placed = used ? Result<Placed>(used_up("embedded.publish")) : append(records);
   std::size_t index = 0;
   for (const Incoming& in : incoming) {
     if (!in.accepted()) continue;

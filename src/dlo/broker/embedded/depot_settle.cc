@@ -51,6 +51,7 @@ Depot::Ended Depot::decide(Lease& lease, const Ending& ending, TimePoint now) {
       if (!dead->error.empty()) state.last_error = dead->error;
       wait(now, std::move(state), false);
       ended.state->dead = true;
+      ended.state->holds_key = dead->hold_key && slot.keyed;
     } else {
       remove(dead->hold_key && slot.keyed ? Why::dead_and_held : Why::dead_lettered);
     }

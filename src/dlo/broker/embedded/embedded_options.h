@@ -11,6 +11,8 @@ struct EmbeddedOptions {
   // A checkpoint is written after this much journal, or eight times its own size if that is more:
   // then reading back is quick and checkpoints are a small part of what is written.
   std::uint64_t checkpoint_every = 64U << 20U;
+  // Slots have 24 bits for the number of a segment; publications end a little earlier.
+  std::uint32_t last_segment = 0xFF'FFFF;
   bool housekeeping = true;  // a thread that checkpoints and moves stragglers
 };
 

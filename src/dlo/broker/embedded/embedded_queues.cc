@@ -151,12 +151,9 @@ Result<std::unique_ptr<EmbeddedQueue>> EmbeddedQueues::declare(const SourceOptio
 }
 
 Result<std::unique_ptr<EmbeddedQueue>> EmbeddedQueues::find(const std::string& name) {
-  const auto names = depot_->names();
-  const auto at = std::find(names.begin(), names.end(), name);
-  if (at == names.end()) {
-    return Error{Code::not_found, "embedded.find", "There is no queue \"" + name + "\"."};
-  }
-  return std::make_unique<EmbeddedQueue>(depot_, static_cast<std::uint16_t>(at - names.begin()));
+  const auto number = depot_->find_queue(name);
+  if (!number) return number.error();
+  return std::make_unique<EmbeddedQueue>(depot_, *number);
 }
 
 std::vector<std::string> EmbeddedQueues::names() const {

@@ -21,7 +21,8 @@ QueueState::QueueState(const QueueRecord& settings)
 std::uint64_t QueueState::messages() const noexcept {
   std::uint64_t count = 0;
   for (const auto in_place : places) count += in_place;
-  return count - places[static_cast<std::size_t>(Place::free)];
+  return count - places[static_cast<std::size_t>(Place::free)] -
+         places[static_cast<std::size_t>(Place::dead)];
 }
 
 QueueState& Holdings::declare(const QueueRecord& record) {
@@ -32,6 +33,7 @@ QueueState& Holdings::declare(const QueueRecord& record) {
   } else {
     queue->record = record;
     queue->dedupe.set_window(record.options.dedupe_window);
+    queue->lineup.set_ageing(slots_, std::max(record.options.ageing, Millis{0}));
   }
   return *queue;
 }
@@ -54,6 +56,8 @@ void Holdings::set_record(Slot& slot, const Address& at) noexcept {
 void Holdings::move_to(SlotNumber number, Place place) noexcept {
   Slot& slot = slots_.edit(number);
   QueueState& queue = *queues_[slot.queue];
+  if (slot.place == Place::dead) queue.dead_bytes -= slot.size;
+  if (place == Place::dead) queue.dead_bytes += slot.size;
   --queue.in(slot.place);
   ++queue.in(place);
   slot.place = place;
@@ -162,12 +166,12 @@ void Holdings::set_state(const StateRecord& record, const Address& at, TimePoint
   slot.ahead = record.ahead;
   slot.redriven = false;
   slot.set_time(pack(record.due));
-  if (record.dead) return bury(number, now);
+  if (record.dead) return bury(number, record.holds_key, now);
   wait_or_ready(number, now);
 }
 
 /// Into the queue's own dead set. From there it comes back without its place in a key's order.
-void Holdings::bury(SlotNumber number, TimePoint now) {
+void Holdings::bury(SlotNumber number, bool holds_key, TimePoint now) {
   QueueState& queue = queue_of(number);
   ++queue.totals.dead_lettered;
   if (working_) queue.out_rate.add(1, now);
@@ -177,7 +181,9 @@ void Holdings::bury(SlotNumber number, TimePoint now) {
   if (!slots_[number].keyed) return;
   slots_.edit(number).keyed = false;
   KeyLine* line = leave_key(number);
-  if (line != nullptr) promote(queue, *line, now);
+  if (line == nullptr) return;
+  line->on_hold = line->on_hold || holds_key;
+  promote(queue, *line, now);
 }
 
 /// The head of a key leaves it; nullptr if it is none.
@@ -232,6 +238,7 @@ void Holdings::drop(SlotNumber number, std::uint32_t body_segment) noexcept {
   if (slot.has_state) segments_.drop(body_segment, slot.size);
   QueueState& queue = queue_of(number);
   queue.totals.bytes -= slot.size;
+  if (slot.place == Place::dead) queue.dead_bytes -= slot.size;
   --queue.in(slot.place);
   unlink(number);
   slots_.give_back(number);

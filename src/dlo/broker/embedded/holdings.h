@@ -33,6 +33,7 @@ struct QueueState {
   QueueRecord record;
   SourceStats totals;  // what ever happened; the places are counted below
   std::array<std::uint64_t, place_count> places{};
+  std::uint64_t dead_bytes = 0;  // of the own dead set: no limit counts them
   Lineup lineup;
   Chain all;   // but for the dead
   Chain dead;  // the queue's own dead set
@@ -46,7 +47,9 @@ struct QueueState {
     return places[static_cast<std::size_t>(place)];
   }
   [[nodiscard]] Chain& chain(Place place) noexcept { return place == Place::dead ? dead : all; }
+  /// What limits count: everything but the dead.
   [[nodiscard]] std::uint64_t messages() const noexcept;
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return totals.bytes - dead_bytes; }
 };
 
 using SlotSet = std::unordered_set<SlotNumber>;
@@ -96,8 +99,16 @@ class Holdings {
                             std::vector<SlotNumber>& rest, TimePoint now);
   void remove_waiting(QueueState& queue, const std::vector<Removal>& removals, TimePoint now);
   void free_key(QueueState& queue, const std::string& key, TimePoint now);
-  /// Everything that waits, but for keys whose head is leased or dead; answers how many went.
-  std::uint64_t move_all(QueueState& from, QueueState& to, const SlotSet& arriving, TimePoint now);
+  /// Everything that waits, but for keys whose head is leased or dead; in order of publication,
+  /// each with its key.
+  struct Moving {
+    std::vector<std::pair<SlotNumber, std::string>> messages;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] Moving who_moves(QueueState& from, const SlotSet& arriving) const;
+  /// They stand behind what is there, ready since `now`.
+  void move_all(QueueState& from, QueueState& to, const Moving& moving, const SlotSet& arriving,
+                TimePoint now);
   std::uint64_t redrive(QueueState& queue, TimePoint now);
 
   // --- reading a damaged journal
@@ -130,7 +141,7 @@ class Holdings {
   void move_to(SlotNumber slot, Place place) noexcept;
   void wait_or_ready(SlotNumber slot, TimePoint now);
   void end_lease(SlotNumber slot) noexcept;
-  void bury(SlotNumber slot, TimePoint now);
+  void bury(SlotNumber slot, bool holds_key, TimePoint now);
   KeyLine* leave_key(SlotNumber slot);
   void link(SlotNumber slot) noexcept;
   void unlink(SlotNumber slot) noexcept;
@@ -139,6 +150,7 @@ class Holdings {
   void leave_behind(QueueState& queue, const std::string& key, const SlotSet& arriving,
                     TimePoint now);
   void join_key(QueueState& queue, SlotNumber slot, std::string_view key, TimePoint now);
+  [[nodiscard]] bool may_move(SlotNumber slot, const SlotSet& arriving) const;
   template <typename F>
   void keep_in_lines(QueueState& queue, F&& stays);
   void line_up_all(QueueState& queue, TimePoint now);

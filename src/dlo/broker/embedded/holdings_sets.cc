@@ -106,35 +106,41 @@ void Holdings::leave_behind(QueueState& queue, const std::string& key, const Slo
   promote(queue, line, now);
 }
 
-std::uint64_t Holdings::move_all(QueueState& from, QueueState& to, const SlotSet& arriving,
-                                 TimePoint now) {
-  const auto goes = [&](SlotNumber number) {
-    const Slot& slot = slots_[number];
-    const bool waits = slot.place == Place::ready || slot.place == Place::delayed;
-    return waits && !arriving.contains(number) && (!slot.keyed || !heads_.at(number)->on_hold);
-  };
-  std::vector<std::pair<SlotNumber, std::string>> going;  // with its key, in order of publication
+bool Holdings::may_move(SlotNumber number, const SlotSet& arriving) const {
+  const Slot& slot = slots_[number];
+  const bool waits = slot.place == Place::ready || slot.place == Place::delayed;
+  return waits && !arriving.contains(number) && (!slot.keyed || !heads_.at(number)->on_hold);
+}
+
+Holdings::Moving Holdings::who_moves(QueueState& from, const SlotSet& arriving) const {
   std::unordered_map<SlotNumber, const std::string*> key_of;
-  for (auto& [key, line] : from.keys) {
-    if (line.head == no_slot || !goes(line.head)) continue;
+  for (const auto& [key, line] : from.keys) {
+    if (line.head == no_slot || !may_move(line.head, arriving)) continue;
     key_of[line.head] = &key;
     for (auto at = line.followers.first; at != no_slot; at = slots_.next(at)) {
       if (!arriving.contains(at)) key_of[at] = &key;
     }
   }
+  Moving moving;
   for (auto at = from.all.oldest; at != no_slot; at = slots_[at].newer) {
-    const auto key = key_of.find(at);
-    if (key != key_of.end()) {
-      going.emplace_back(at, *key->second);
-    } else if (!slots_[at].keyed && goes(at)) {
-      going.emplace_back(at, std::string());
-    }
+    const auto key = slots_[at].keyed ? key_of.find(at) : key_of.end();
+    const bool goes = slots_[at].keyed ? key != key_of.end() : may_move(at, arriving);
+    if (!goes) continue;
+    moving.messages.emplace_back(at, slots_[at].keyed ? *key->second : std::string());
+    moving.bytes += slots_[at].size;
   }
-  if (working_) keep_in_lines(from, [&](SlotNumber number) { return !goes(number); });
-  for (const auto& [number, key] : going) {
+  return moving;
+}
+
+void Holdings::move_all(QueueState& from, QueueState& to, const Moving& moving,
+                        const SlotSet& arriving, TimePoint now) {
+  if (working_) {
+    keep_in_lines(from, [&](SlotNumber number) { return !may_move(number, arriving); });
+  }
+  for (const auto& [number, key] : moving.messages) {
     if (heads_.erase(number) != 0) leave_behind(from, key, arriving, now);
   }
-  for (const auto& [number, key] : going) {
+  for (const auto& [number, key] : moving.messages) {
     const auto size = slots_[number].size;
     unlink(number);
     --from.in(slots_[number].place);
@@ -143,12 +149,12 @@ std::uint64_t Holdings::move_all(QueueState& from, QueueState& to, const SlotSet
     Slot& slot = slots_.edit(number);
     slot.queue = to.record.number;
     slot.place = Place::arriving;
+    slot.set_time(std::max(slot.time(), pack(now)));
     ++to.in(Place::arriving);
     to.totals.bytes += size;
     slot.keyed = slot.keyed && to.options().keys_in_order;
     arrive(number, key, now);
   }
-  return going.size();
 }
 
 std::uint64_t Holdings::redrive(QueueState& queue, TimePoint now) {

@@ -13,6 +13,13 @@ constexpr std::uint64_t checkpoint_share =
     8;                                       // a checkpoint is at most this part of what is written
 constexpr std::uint64_t slack_segments = 4;  // not worth moving anything for
 
+/// Work goes on without checkpoints, but the journal grows.
+std::string told(const Error& error) {
+  return "the last checkpoint could not be written, so the journal grows and the next start will "
+         "take longer: " +
+         error.detail;
+}
+
 }  // namespace
 
 std::uint64_t Depot::checkpoint_interval() const noexcept {
@@ -39,9 +46,9 @@ void Depot::housekeep() {
     if (stopping_) return;
     const auto covered = untidied_;
     lock.unlock();
-    // A failure is the journal's, and told to everybody who writes; here it only ends the work.
     const auto done = tidy();
     lock.lock();
+    trouble_ = done ? std::string() : told(done.error());
     if (!done) appended_ = 0;
     untidied_ -= std::min(untidied_, covered);
     tidied_.notify_all();

@@ -27,6 +27,7 @@ enum StateFlag : std::uint8_t {
   state_started = 16,  // first_attempt_at follows
   state_undecodable = 32,
   state_ahead = 64,
+  state_holds_key = 128,
 };
 
 void write_optional(std::optional<std::uint64_t> value, ByteWriter& to) {
@@ -166,6 +167,7 @@ void encode(const StateRecord& record, std::string& out) {
   flag(state.interrupted, state_interrupted);
   flag(record.ahead, state_ahead);
   flag(record.dead, state_dead);
+  flag(record.holds_key, state_holds_key);
   flag(record.left_segment.has_value(), state_relocated);
   flag(state.first_attempt_at.has_value(), state_started);
   flag(state.undecodable != nullptr, state_undecodable);
@@ -200,6 +202,7 @@ std::optional<StateRecord> decode_state(std::string_view bytes) {
   state.interrupted = (flags & state_interrupted) != 0;
   record.ahead = (flags & state_ahead) != 0;
   record.dead = (flags & state_dead) != 0;
+  record.holds_key = (flags & state_holds_key) != 0;
   if ((flags & state_relocated) != 0) record.left_segment = from.u32();
   state.counters = read_counters(from);
   if ((flags & state_started) != 0) state.first_attempt_at = from.moment();

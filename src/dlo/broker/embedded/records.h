@@ -118,6 +118,7 @@ struct StateRecord {
   bool repeat = false;
   bool ahead = false;  // comes before everything that was not interrupted
   bool dead = false;
+  bool holds_key = false;  // ... and keeps followers of its key back
   Address body;
   std::optional<std::uint32_t> left_segment;  // where the body was, if it has been relocated
   MessageState state;

@@ -139,7 +139,8 @@ Result<void> Replay::apply_to_queue(const Entry& entry) {
     if (to == nullptr) return unreadable(entry);
     const auto now = in.moment();
     const auto arriving = decode_slots(in);
-    holdings_.move_all(*queue, *to, SlotSet(arriving.begin(), arriving.end()), now);
+    const SlotSet stay(arriving.begin(), arriving.end());
+    holdings_.move_all(*queue, *to, holdings_.who_moves(*queue, stay), stay, now);
   } else {
     return unreadable(entry);
   }

@@ -67,8 +67,6 @@ class Slot {
   std::uint8_t relative_high_ = 0;
 };
 static_assert(sizeof(Slot) <= 36, "what a waiting message may cost");
-inline constexpr std::uint32_t max_segment = 0xFF'FFFF;
-inline constexpr std::uint64_t max_relative = 0xFF'FFFF;
 
 /// Slots by number, in blocks that never move. A freed number is used again first. While a
 /// snapshot is being copied out, block by block, whoever edits a block that is not yet copied

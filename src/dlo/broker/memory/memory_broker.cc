@@ -21,10 +21,6 @@ Error refuse(const char* where, std::string detail) {
   return {Code::invalid_argument, where, std::move(detail)};
 }
 
-std::string counted(std::uint64_t count, const char* unit) {
-  return std::to_string(count) + " " + unit;
-}
-
 }  // namespace
 
 std::uint64_t content_size(const Message& message) noexcept {
@@ -212,26 +208,9 @@ Result<void> MemoryBroker::admit(Arrivals& arrivals, TimePoint now) {
   }
   const std::lock_guard lock(mutex_);
   if (closed_) return closed("memory.publish");
-  const auto room = [&](std::optional<std::uint64_t> limit, std::uint64_t here, std::uint64_t more,
-                        const char* unit, const char* setting) -> Result<void> {
-    if (!limit || more == 0 || (more <= *limit && here <= *limit - more)) return {};
-    const bool never = more > *limit;
-    return Error{
-        never ? Code::invalid_argument : Code::full, "memory.publish",
-        "source \"" + options_.source + "\" holds " + counted(here, unit) + " of at most " +
-            std::to_string(*limit) + "; " + counted(more, unit) +
-            " more have no room and nothing of the batch was taken; " +
-            (never ? std::string("send smaller batches or raise ") + setting
-                   : std::string("try again when consumers have made room, or raise ") + setting)};
-  };
-  if (auto ok = room(options_.max_messages, queue_.messages(), arrivals.size(), "messages",
-                     "max_messages");
-      !ok) {
-    return ok;
-  }
-  if (auto ok = room(options_.max_bytes, queue_.bytes(), bytes, "bytes", "max_bytes"); !ok) {
-    return ok;
-  }
+  const Load here{queue_.messages(), queue_.bytes()};
+  const auto room = check_room(options_, here, {arrivals.size(), bytes}, "memory.publish");
+  if (!room) return room;
   queue_.advance(now);
   const auto count = arrivals.size();
   for (auto& arrival : arrivals) queue_.add(std::move(arrival), now);
