@@ -31,7 +31,7 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
 Service::Service(Office& office, const Clock& clock, ServiceOptions options)
     : tokens_(office),
       jobs_(office),
-      runner_(office, jobs_, clock),
+      runner_(office, jobs_, clock, {}),
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
       reports_({office, clock, quick_, options.origin}) {

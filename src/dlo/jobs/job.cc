@@ -9,13 +9,38 @@
 namespace dlo {
 namespace {
 
-constexpr std::array<std::string_view, 6> state_names = {"planned",   "running", "paused",
-                                                         "cancelled", "done",    "failed"};
-constexpr std::array<std::string_view, 4> act_names = {"resolve", "archive", "discard", "restore"};
+constexpr std::array<std::string_view, 7> state_names = {
+    "planned", "running", "paused", "cancelled", "done", "failed", "stopped"};
+constexpr std::array<std::string_view, 5> act_names = {"resolve", "archive", "discard", "restore",
+                                                       "replay"};
+constexpr std::size_t replay_act = 4;
 constexpr std::array<std::string_view, 2> order_names = {"newest", "oldest"};
 
+void write(JsonWriter& out, const ReplaySpec& spec) {
+  out.member("target", spec.target).member("canary", spec.canary);
+  out.member("success_percent", std::uint64_t{spec.success_percent});
+  out.member("watch_ms", static_cast<std::uint64_t>(spec.watch.count()));
+  if (spec.most_replays) out.member("most_replays", std::uint64_t{*spec.most_replays});
+  out.key("quarantined_too").boolean(spec.quarantined_too).key("strip").begin_array();
+  for (const std::string& name : spec.strip) out.text(name);
+  out.end_array();
+}
+
+ReplaySpec read_replay(JsonFields& fields) {
+  ReplaySpec spec;
+  spec.target = fields.text("target");
+  spec.canary = fields.number("canary");
+  spec.success_percent = fields.small("success_percent");
+  spec.watch = fields.millis("watch_ms");
+  if (fields.has("most_replays")) spec.most_replays = fields.small("most_replays");
+  spec.quarantined_too = fields.boolean("quarantined_too");
+  for (const JsonValue& name : fields.items("strip")) spec.strip.push_back(name.text());
+  return spec;
+}
+
 void write(JsonWriter& out, const JobSpec& spec) {
-  out.member("act", name_of(spec.act)).member("query", spec.query);
+  out.member("act", act_of(spec)).member("query", spec.query);
+  if (spec.replay) write(out, *spec.replay);
   out.member("order", order_names[spec.order == Order::oldest_first ? 1 : 0]);
   if (spec.limit) out.member("limit", *spec.limit);
   if (spec.rate) out.member("rate", std::uint64_t{*spec.rate});
@@ -23,7 +48,12 @@ void write(JsonWriter& out, const JobSpec& spec) {
 }
 
 void read(JsonFields& fields, JobSpec& spec) {
-  spec.act = static_cast<Act>(fields.choice("act", act_names).value_or(0));
+  const auto act = fields.choice("act", act_names).value_or(0);
+  if (act == replay_act) {
+    spec.replay = read_replay(fields);
+  } else {
+    spec.act = static_cast<Act>(act);
+  }
   spec.query = fields.text("query");
   const bool newest = fields.choice("order", order_names).value_or(1) == 0;
   spec.order = newest ? Order::newest_first : Order::oldest_first;
@@ -35,6 +65,10 @@ void read(JsonFields& fields, JobSpec& spec) {
 }
 
 }  // namespace
+
+std::string_view act_of(const JobSpec& spec) noexcept {
+  return spec.replay ? act_names[replay_act] : name_of(spec.act);
+}
 
 std::string_view name_of(JobState state) noexcept {
   return state_names[static_cast<std::size_t>(state)];
@@ -83,8 +117,18 @@ std::string to_json(const JobProgress& progress) {
   JsonWriter out;
   out.begin_object();
   if (progress.after) out.member("after", to_string(*progress.after));
-  out.member("ok", progress.counts.ok).member("changed", progress.counts.changed);
-  out.member("refused", progress.counts.refused).end_object();
+  const JobCounts& counts = progress.counts;
+  out.member("ok", counts.ok).member("changed", counts.changed).member("refused", counts.refused);
+  out.member("looped", counts.looped).member("verified", counts.verified);
+  out.member("presumed", counts.presumed).member("returned", counts.returned);
+  out.key("listed").boolean(progress.listed).key("sending").begin_array();
+  for (const Taken& each : progress.sending) {
+    out.begin_object().member("id", to_string(each.id));
+    out.member("occurrence", std::uint64_t{each.occurrence}).end_object();
+  }
+  out.end_array();
+  if (progress.last_sent) out.member("last_sent", *progress.last_sent);
+  out.end_object();
   return out.take();
 }
 
@@ -99,9 +143,22 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
       progress.after = parse_cursor(fields.text("after"));
       if (!progress.after) fields.complain("after", "is not a cursor");
     }
-    progress.counts.ok = fields.number("ok");
-    progress.counts.changed = fields.number("changed");
-    progress.counts.refused = fields.number("refused");
+    JobCounts& counts = progress.counts;
+    counts.ok = fields.number("ok");
+    counts.changed = fields.number("changed");
+    counts.refused = fields.number("refused");
+    counts.looped = fields.number("looped");
+    counts.verified = fields.number("verified");
+    counts.presumed = fields.number("presumed");
+    counts.returned = fields.number("returned");
+    progress.listed = fields.boolean("listed");
+    for (const JsonValue& item : fields.items("sending")) {
+      JsonFields taken(item, "sending", complaints);
+      const auto id = parse_id(taken.text("id"));
+      if (!id) taken.complain("id", "is not an id");
+      progress.sending.push_back({RecordId{id.value_or(Id128{})}, taken.small("occurrence")});
+    }
+    progress.last_sent = fields.time("last_sent");
   }
   if (complaints.first()) return *complaints.first();
   return progress;

@@ -9,6 +9,7 @@
 #include "dlo/core/acts.h"
 #include "dlo/core/result.h"
 #include "dlo/core/time.h"
+#include "dlo/jobs/replay.h"
 #include "dlo/store/query.h"
 
 namespace dlo {
@@ -19,7 +20,8 @@ enum class JobState : std::uint8_t {
   paused,     // by a person
   cancelled,  // by a person; what was done stays done
   done,
-  failed,  // it cannot go on; `problem` says why
+  failed,   // it cannot go on; `problem` says why
+  stopped,  // a replay of which too many came back
 };
 [[nodiscard]] std::string_view name_of(JobState state) noexcept;
 [[nodiscard]] std::optional<JobState> parse_job_state(std::string_view text) noexcept;
@@ -27,7 +29,8 @@ enum class JobState : std::uint8_t {
 /// What a job does, and to what.
 struct JobSpec {
   Act act = Act::resolve;
-  std::string query;  // docs/query.md, times made absolute
+  std::optional<ReplaySpec> replay;  // instead of `act`
+  std::string query;                 // docs/query.md, times made absolute
   Order order = Order::oldest_first;
   std::optional<std::uint64_t> limit;  // not more than this many
   std::optional<std::uint32_t> rate;   // not more than this many a second
@@ -41,7 +44,13 @@ struct JobCounts {
   std::uint64_t ok = 0;
   std::uint64_t changed = 0;  // somebody else changed it first: left alone
   std::uint64_t refused = 0;  // the act is not possible in its status
-  [[nodiscard]] std::uint64_t total() const noexcept { return ok + changed + refused; }
+  // Of a replay, beside `ok`, which were sent:
+  std::uint64_t looped = 0;    // sent too often before: quarantined
+  std::uint64_t verified = 0;  // of those sent: somebody said that it worked (R24)
+  std::uint64_t presumed = 0;  // ... did not come back
+  std::uint64_t returned = 0;  // ... died again
+  [[nodiscard]] std::uint64_t total() const noexcept { return ok + changed + refused + looped; }
+  [[nodiscard]] RampTally tally() const noexcept { return {ok, verified + presumed, returned}; }
   bool operator==(const JobCounts&) const = default;
 };
 
@@ -62,12 +71,25 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 
+/// A record that was taken to be sent, and the occurrence of it.
+struct Taken {
+  RecordId id;
+  std::uint32_t occurrence = 1;
+  bool operator==(const Taken&) const = default;
+};
+
 /// How far a job is. Kept by the office beside what it did.
 struct JobProgress {
   std::optional<Cursor> after;
   JobCounts counts;
+  bool listed = false;         // nothing is left to be taken
+  std::vector<Taken> sending;  // taken, perhaps sent, not yet written down as sent
+  std::optional<TimePoint> last_sent;
   bool operator==(const JobProgress&) const = default;
 };
+
+/// "resolve", ..., or "replay".
+[[nodiscard]] std::string_view act_of(const JobSpec& spec) noexcept;
 
 [[nodiscard]] std::string to_json(const Job& job);
 [[nodiscard]] Result<Job> parse_job(std::string_view text);

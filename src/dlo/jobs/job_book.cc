@@ -37,7 +37,7 @@ Result<void> check(const JobSpec& spec) {
 
 std::string described(const Job& job) {
   JsonWriter detail;
-  detail.begin_object().member("act", name_of(job.spec.act)).member("query", job.spec.query);
+  detail.begin_object().member("act", act_of(job.spec)).member("query", job.spec.query);
   detail.member("state", name_of(job.state)).member("problem", job.problem);
   detail.member("frozen_at", job.frozen_at).end_object();
   return detail.take();

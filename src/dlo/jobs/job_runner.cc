@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
-#include "dlo/jobs/job_step.h"
+#include "dlo/jobs/replay_step.h"
 
 namespace dlo {
 
-JobRunner::JobRunner(Office& office, JobBook& book, const Clock& clock, Options options)
-    : office_(office), book_(book), clock_(clock), options_(options) {
+JobRunner::JobRunner(Office& office, JobBook& book, const Clock& clock, ReplayTargets targets,
+                     Options options)
+    : office_(office), book_(book), clock_(clock), targets_(std::move(targets)), options_(options) {
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -30,13 +31,19 @@ void JobRunner::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+Result<Stepped> JobRunner::step_of(const Job& job, const JobProgress& before, std::size_t most,
+                                   TimePoint now) {
+  if (job.spec.replay) return replay_step(office_, targets_, job, before, most, now);
+  return step(office_, job, before, most, now);
+}
+
 /// Answers when this job may be worked on again.
 TimePoint JobRunner::work_on(const Job& job, TimePoint now) {
   std::size_t most = options_.batch;
   // Four times a second is smooth enough, and a batch is cheaper than its parts.
   if (job.spec.rate) most = std::clamp<std::size_t>(*job.spec.rate / 4, 1, options_.batch);
   const auto before = book_.progress(job.id);
-  const auto stepped = before ? step(office_, job, *before, most, now) : before.error();
+  const auto stepped = before ? step_of(job, *before, most, now) : before.error();
   if (!stepped) {
     const Error& error = stepped.error();
     const bool passes = error.code == Code::unavailable || error.code == Code::timed_out ||
@@ -44,7 +51,11 @@ TimePoint JobRunner::work_on(const Job& job, TimePoint now) {
     if (!passes) (void)book_.end(job.id, JobState::failed, error.detail, now);
     return now + options_.again_after;
   }
-  if (stepped->over) (void)book_.end(job.id, JobState::done, "", now);
+  if (stepped->over) {
+    const bool whole = stepped->stopped.empty();
+    (void)book_.end(job.id, whole ? JobState::done : JobState::stopped, stepped->stopped, now);
+  }
+  if (stepped->not_before) return *stepped->not_before;
   if (!job.spec.rate) return now;
   const auto did = stepped->progress.counts.total() - before->counts.total();
   return now + Millis{static_cast<std::int64_t>(did * 1000 / *job.spec.rate)};

@@ -5,9 +5,12 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "dlo/engine/clock.h"
 #include "dlo/jobs/job_book.h"
+#include "dlo/jobs/job_step.h"
+#include "dlo/jobs/replay.h"
 #include "dlo/store/office.h"
 
 namespace dlo {
@@ -20,9 +23,10 @@ class JobRunner {
     std::size_t batch = 200;    // items in one write
     Millis again_after{1'000};  // while the office is unavailable
   };
-  JobRunner(Office& office, JobBook& book, const Clock& clock)
-      : JobRunner(office, book, clock, Options{}) {}
-  JobRunner(Office& office, JobBook& book, const Clock& clock, Options options);
+  JobRunner(Office& office, JobBook& book, const Clock& clock, ReplayTargets targets)
+      : JobRunner(office, book, clock, std::move(targets), Options{}) {}
+  JobRunner(Office& office, JobBook& book, const Clock& clock, ReplayTargets targets,
+            Options options);
   ~JobRunner();
   JobRunner(const JobRunner&) = delete;
   JobRunner& operator=(const JobRunner&) = delete;
@@ -38,11 +42,14 @@ class JobRunner {
 
  private:
   TimePoint work_on(const Job& job, TimePoint now);
+  Result<Stepped> step_of(const Job& job, const JobProgress& before, std::size_t most,
+                          TimePoint now);
   void loop();
 
   Office& office_;
   JobBook& book_;
   const Clock& clock_;
+  const ReplayTargets targets_;
   const Options options_;
   std::map<std::string, TimePoint> due_;  // by job: not before
 

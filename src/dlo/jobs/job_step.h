@@ -1,5 +1,9 @@
 #pragma once
 
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "dlo/core/result.h"
 #include "dlo/jobs/job.h"
 #include "dlo/store/office.h"
@@ -10,10 +14,17 @@ namespace dlo {
 inline constexpr std::string_view item_ok = "ok";
 inline constexpr std::string_view item_changed = "changed";
 inline constexpr std::string_view item_refused = "refused";
+// ... of a replay; "sent N" until one of these is known
+inline constexpr std::string_view item_looped = "looped";
+inline constexpr std::string_view item_verified = "verified";
+inline constexpr std::string_view item_presumed = "presumed";
+inline constexpr std::string_view item_returned = "returned";
 
 struct Stepped {
   JobProgress progress;
-  bool over = false;  // nothing is left
+  bool over = false;                         // nothing is left
+  std::string stopped = {};                  // over, because ...
+  std::optional<TimePoint> not_before = {};  // there is nothing to do until then
 };
 
 /// Does the next `most` items of a job, writing what was done, what came of it and how far the job

@@ -102,7 +102,7 @@ TEST_F(RunnerTest, FinishesWhatWasRunningWhenTheLastOneEnded) {
   plan_all();
   must(book_.change("j1", JobVerb::start, "ana", noon));
   const ManualClock clock(noon + 1h);
-  const JobRunner runner(office_, book_, clock);
+  const JobRunner runner(office_, book_, clock, {});
   EXPECT_TRUE(testing::eventually([&] { return must(book_.get("j1")).state == JobState::done; }));
   EXPECT_EQ(counts(must(book_.get("j1"))), (JobCounts{1'000, 0, 0}));
   EXPECT_EQ(must(book_.get("j1")).ended_at, noon + 1h);
@@ -115,7 +115,7 @@ TEST_F(RunnerTest, KeepsToTheRateAndStopsWhenPausedOrCancelled) {
   spec.rate = 20;
   plan(spec);
   ManualClock clock(noon);
-  JobRunner runner(office_, book_, clock);
+  JobRunner runner(office_, book_, clock, {});
   runner.stop();                           // from here on its turns are ours
   EXPECT_EQ(runner.turn(), std::nullopt);  // nothing is started
   must(book_.change("j1", JobVerb::start, "ana", noon));
@@ -146,7 +146,7 @@ TEST_F(RunnerTest, JobsTakeTurns) {
   spec.query = "source:orders";
   must(book_.plan(spec, "j2", "ana", noon));
   ManualClock clock(noon);
-  JobRunner runner(office_, book_, clock);
+  JobRunner runner(office_, book_, clock, {});
   runner.stop();
   must(book_.change("j1", JobVerb::start, "ana", noon));
   must(book_.change("j2", JobVerb::start, "ana", noon));

@@ -1,0 +1,62 @@
+#include "dlo/jobs/replay.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "dlo/core/decide.h"
+#include "dlo/core/identity.h"
+#include "dlo/core/profile.h"
+#include "dlo/core/spelling.h"
+
+namespace dlo {
+namespace {
+
+constexpr std::uint32_t usual_limit = 10;
+
+bool is_stripped(const Header& header, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return ascii_lower(name) == ascii_lower(header.name);
+  });
+}
+
+}  // namespace
+
+std::uint32_t replay_limit(const ReplaySpec& spec, const DeadLetter& record) {
+  if (spec.most_replays) return *spec.most_replays;
+  const auto profile = find_profile(record.profile);
+  return profile ? profile->replay_limit.value_or(usual_limit) : usual_limit;
+}
+
+bool is_replayable(Status status, const ReplaySpec& spec) noexcept {
+  return status == Status::pending || status == Status::exhausted ||
+         (status == Status::quarantined && spec.quarantined_too);
+}
+
+Publication replay_of(const RecordDetail& detail, const std::string& target, const ReplaySpec& spec,
+                      TimePoint now) {
+  const DeadLetter& record = detail.record;
+  auto message = std::make_shared<Message>(*record.message);
+  if (!detail.versions.empty()) {
+    message->headers = detail.versions.back().headers;
+    message->payload = detail.versions.back().payload;
+  }
+  std::erase_if(message->headers,
+                [&](const Header& header) { return is_stripped(header, spec.strip); });
+  stamp_lineage(message->headers, {record.id, record.occurrence});
+  message->source = target;
+  message->position.reset();
+  message->enqueued_at = now;
+  message->expires_at.reset();  // somebody wants it now: it is not to die of its old age
+  Publication publication;
+  const auto profile = find_profile(record.profile);
+  const ReplayCount how = profile ? profile->replay_count : ReplayCount::restart;
+  Counters before = record.counters;
+  if (before.replay > 0) --before.replay;  // after_replay counts it
+  publication.counters = after_replay(before, how);
+  publication.dedupe_id =
+      "dlo-replay-" + to_string(record.id) + "-" + std::to_string(record.counters.replay);
+  publication.message = std::move(message);
+  return publication;
+}
+
+}  // namespace dlo

@@ -1,0 +1,322 @@
+#include "dlo/jobs/replay_step.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "dlo/core/sha256.h"
+#include "dlo/json/writer.h"
+
+namespace dlo {
+namespace {
+
+constexpr Millis lease_for{600'000};  // to send one batch
+constexpr Millis look_every{1'000};   // while a wave is watched
+constexpr std::size_t watch_page = 500;
+constexpr std::string_view sent_mark = "sent ";  // and the occurrence that was sent
+
+bool is_conflict(const Error& error) {
+  return error.code == Code::conflict || error.code == Code::not_found ||
+         error.code == Code::lease_lost;
+}
+
+bool passes(const Error& error) {
+  return error.code == Code::unavailable || error.code == Code::timed_out ||
+         error.code == Code::full;
+}
+
+/// The occurrence an outcome says was sent; nothing if it is settled.
+std::optional<std::uint32_t> sent_occurrence(const std::string& outcome) {
+  if (!outcome.starts_with(sent_mark)) return std::nullopt;
+  std::uint32_t occurrence = 0;
+  const char* from = outcome.data() + sent_mark.size();
+  const auto [end, error] = std::from_chars(from, outcome.data() + outcome.size(), occurrence);
+  return error == std::errc() ? std::optional(occurrence) : std::nullopt;
+}
+
+class Replay {
+ public:
+  Replay(Office& office, const ReplayTargets& targets, const Job& job, JobProgress progress,
+         TimePoint now)
+      : office_(office),
+        targets_(targets),
+        job_(job),
+        spec_(*job.spec.replay),
+        progress_(std::move(progress)),
+        now_(now) {}
+
+  Result<Stepped> run(std::size_t most) {
+    if (!progress_.sending.empty()) return send_taken();
+    const RampStep wave = next_wave(spec_.ramp(), progress_.counts.tally());
+    if (wave.kind == RampStep::Kind::stop) {
+      const JobCounts& counts = progress_.counts;
+      return Stepped{progress_, true,
+                     std::to_string(counts.returned) + " of " + std::to_string(counts.ok) +
+                         " came back, more than the " +
+                         std::to_string(100 - std::min(spec_.success_percent, 100U)) +
+                         " % that may. Nothing more was sent."};
+    }
+    if (wave.kind == RampStep::Kind::wait || progress_.listed) return watch();
+    most = std::min<std::uint64_t>(most, wave.most);
+    if (job_.spec.limit) {
+      const auto done = std::min(*job_.spec.limit, progress_.counts.total());
+      most = std::min<std::uint64_t>(most, *job_.spec.limit - done);
+    }
+    if (most == 0) {
+      JobProgress next = progress_;
+      next.listed = true;
+      return write({}, {}, std::move(next), 0);
+    }
+    return take(most);
+  }
+
+ private:
+  using Outcomes = std::vector<std::pair<RecordId, std::string>>;
+
+  Result<Stepped> write(std::vector<Change> changes, Outcomes outcomes, JobProgress next,
+                        std::uint64_t acted) {
+    if (acted > 0) changes.emplace_back(audit(outcomes, acted));
+    changes.emplace_back(JobCheckpoint{job_.id, to_json(next), std::move(outcomes)});
+    const auto applied = office_.apply(changes);
+    if (!applied) return applied.error();
+    progress_ = std::move(next);
+    return Stepped{progress_};
+  }
+
+  AddAudit audit(const Outcomes& outcomes, std::uint64_t acted) const {
+    Sha256 ids;
+    for (const auto& [id, outcome] : outcomes) ids.update(to_string(id));
+    JsonWriter detail;
+    detail.begin_object().member("count", acted).member("target", spec_.target);
+    detail.member("ids_sha256", to_hex(ids.finish())).member("notes", job_.spec.notes);
+    detail.end_object();
+    return {now_, job_.created_by, "replay", "job " + job_.id, detail.take()};
+  }
+
+  [[nodiscard]] std::string target_of(const DeadLetter& record) const {
+    return spec_.target.empty() ? record.message->source : spec_.target;
+  }
+
+  Transition move(const DeadLetter& record, Status to) const {
+    Transition transition;
+    transition.id = record.id;
+    transition.expected_version = record.version;
+    transition.to = to;
+    transition.now = now_;
+    return transition;
+  }
+
+  /// The next ones become `replaying`, with the cursor behind them and their ids in the progress.
+  Result<Stepped> take(std::size_t most) {
+    auto query = query_of(job_);
+    if (!query) return query.error();
+    query->after = progress_.after;
+    query->limit = most;
+    const auto page = office_.list(*query);
+    if (!page) return page.error();
+    JobProgress next = progress_;
+    if (page->next) next.after = page->next;
+    next.listed = !page->next;
+    std::vector<Change> changes;
+    Outcomes outcomes;
+    for (const RecordHead& head : page->rows) {
+      const auto detail = office_.get(head.id);
+      if (!detail && is_conflict(detail.error())) continue;  // removed meanwhile
+      if (!detail) return detail.error();
+      take_one(detail->record, head, changes, outcomes, next);
+    }
+    auto taken = write(std::move(changes), std::move(outcomes), std::move(next), 0);
+    // Somebody was quicker with one of them: it has left the set, so the next look is without it.
+    if (!taken && is_conflict(taken.error())) return Stepped{progress_};
+    if (!taken || progress_.sending.empty()) return taken;
+    return send_taken();
+  }
+
+  void take_one(const DeadLetter& record, const RecordHead& head, std::vector<Change>& changes,
+                Outcomes& outcomes, JobProgress& next) const {
+    if (record.version != head.version) {
+      ++next.counts.changed;
+      outcomes.emplace_back(record.id, item_changed);
+      return;
+    }
+    if (!is_replayable(record.status, spec_)) {
+      ++next.counts.refused;
+      outcomes.emplace_back(record.id, item_refused);
+      return;
+    }
+    if (record.counters.replay >= replay_limit(spec_, record)) {
+      ++next.counts.looped;
+      outcomes.emplace_back(record.id, item_looped);
+      if (record.status != Status::quarantined) {
+        changes.emplace_back(move(record, Status::quarantined));
+      }
+      return;
+    }
+    Transition transition = move(record, Status::replaying);
+    transition.lease_for = lease_for;
+    transition.counters = record.counters;
+    ++transition.counters->replay;
+    changes.emplace_back(std::move(transition));
+    next.sending.push_back({record.id, record.occurrence});
+  }
+
+  /// Sends what was taken, by this process or one that died, and writes that down.
+  Result<Stepped> send_taken() {
+    std::map<std::string, std::vector<Publication>> by_target;
+    std::vector<DeadLetter> going;
+    JobProgress next = progress_;
+    next.sending.clear();
+    Outcomes outcomes;
+    for (const Taken& taken : progress_.sending) {
+      auto detail = office_.get(taken.id);
+      if (!detail && !is_conflict(detail.error())) return detail.error();
+      if (!detail || detail->record.status != Status::replaying) {
+        settle_early(detail, taken, next, outcomes);
+        continue;
+      }
+      const std::string target = target_of(detail->record);
+      by_target[target].push_back(replay_of(*detail, target, spec_, now_));
+      going.push_back(std::move(detail->record));
+    }
+    for (const auto& [target, publications] : by_target) {
+      auto sent = targets_.check(target);
+      if (sent) sent = targets_.send(target, publications, now_);
+      if (!sent && passes(sent.error())) return sent.error();  // again later, under the same ids
+      if (!sent) return give_back(going, sent.error());
+    }
+    return write_sent(going, std::move(next), std::move(outcomes));
+  }
+
+  /// Taken, and not `replaying` any more: it came back or was cured before we could write that it
+  /// was sent, or a person stepped in.
+  static void settle_early(const Result<RecordDetail>& detail, const Taken& taken,
+                           JobProgress& next, Outcomes& outcomes) {
+    const bool back = detail && detail->record.occurrence > taken.occurrence;
+    const bool cured = detail && !back && detail->record.status == Status::resolved;
+    ++(back || cured ? next.counts.ok : next.counts.changed);
+    if (back) ++next.counts.returned;
+    if (cured) ++next.counts.verified;
+    outcomes.emplace_back(taken.id, back ? item_returned : cured ? item_verified : item_changed);
+  }
+
+  /// Nothing can be sent there: the records go back to where they can be dealt with.
+  Result<Stepped> give_back(const std::vector<DeadLetter>& going, const Error& why) {
+    std::vector<Change> changes;
+    Outcomes outcomes;
+    JobProgress next = progress_;
+    next.sending.clear();
+    for (const DeadLetter& record : going) {
+      Transition transition = move(record, Status::pending);
+      transition.counters = record.counters;
+      if (transition.counters->replay > 0) --transition.counters->replay;  // it was not sent
+      changes.emplace_back(std::move(transition));
+      outcomes.emplace_back(record.id, item_refused);
+      ++next.counts.refused;
+    }
+    const auto written = write(std::move(changes), std::move(outcomes), std::move(next), 0);
+    if (!written && !is_conflict(written.error())) return written.error();
+    return why;
+  }
+
+  Result<Stepped> write_sent(const std::vector<DeadLetter>& going, JobProgress next,
+                             Outcomes outcomes) {
+    std::vector<Change> changes;
+    for (const DeadLetter& record : going) {
+      const bool at_once = spec_.watch <= Millis{0};
+      Transition transition = move(record, at_once ? Status::resolved : Status::replayed);
+      if (at_once) transition.resolution = presumed();
+      changes.emplace_back(std::move(transition));
+      ++next.counts.ok;
+      if (at_once) ++next.counts.presumed;
+      outcomes.emplace_back(record.id,
+                            at_once ? std::string(item_presumed)
+                                    : std::string(sent_mark) + std::to_string(record.occurrence));
+    }
+    if (!going.empty()) next.last_sent = now_;
+    auto written = write(std::move(changes), std::move(outcomes), std::move(next), going.size());
+    // One of them is back already. The ids are still in the progress: the next look sends the
+    // others again (and the target drops them) and finds out which it was.
+    if (!written && is_conflict(written.error())) return Stepped{progress_};
+    return written;
+  }
+
+  [[nodiscard]] Resolution presumed() const { return {now_, "", "republished", job_.spec.notes}; }
+
+  /// What became of those that were sent.
+  Result<Stepped> watch() {
+    const JobCounts& counts = progress_.counts;
+    const std::uint64_t open = counts.ok - counts.verified - counts.presumed - counts.returned;
+    if (open == 0) return Stepped{progress_, progress_.listed};
+    const TimePoint due = progress_.last_sent.value_or(now_) + spec_.watch;
+    // A wave is waited for; the rest is looked at once, when its time is up.
+    const bool wave = spec_.canary > 0 && !progress_.listed;
+    if (!wave && now_ < due) return Stepped{progress_, false, {}, due};
+    std::string after;
+    while (true) {
+      const auto items =
+          office_.extras().ledger->documents(job_item_kind(job_.id), after, watch_page);
+      if (!items) return items.error();
+      if (items->empty()) break;
+      if (const auto settled = settle(*items, now_ >= due); !settled) return settled.error();
+      after = items->back().key;
+    }
+    const JobCounts& now = progress_.counts;
+    const bool all = now.ok == now.verified + now.presumed + now.returned;
+    if (all) return Stepped{progress_, progress_.listed};
+    return Stepped{progress_, false, {}, std::min(now_ + look_every, std::max(due, now_))};
+  }
+
+  Result<void> settle(const std::vector<Document>& items, bool time_is_up) {
+    JobProgress next = progress_;
+    std::vector<Change> changes;
+    Outcomes outcomes;
+    for (const Document& item : items) {
+      const auto occurrence = sent_occurrence(item.body);
+      const auto id = parse_id(item.key);
+      if (!occurrence || !id) continue;
+      const auto detail = office_.get(RecordId{*id});
+      if (!detail && !is_conflict(detail.error())) return detail.error();
+      const auto outcome = detail ? outcome_of(detail->record, *occurrence, time_is_up, changes)
+                                  : std::optional(item_presumed);  // removed by somebody
+      if (!outcome) continue;
+      if (*outcome == item_returned) ++next.counts.returned;
+      if (*outcome == item_verified) ++next.counts.verified;
+      if (*outcome == item_presumed) ++next.counts.presumed;
+      outcomes.emplace_back(RecordId{*id}, std::string(*outcome));
+    }
+    if (outcomes.empty()) return {};
+    const auto written = write(std::move(changes), std::move(outcomes), std::move(next), 0);
+    // Somebody changed one meanwhile: the next look sees what it is now.
+    if (!written && !is_conflict(written.error())) return written.error();
+    return {};
+  }
+
+  std::optional<std::string_view> outcome_of(const DeadLetter& record, std::uint32_t occurrence,
+                                             bool time_is_up, std::vector<Change>& changes) const {
+    if (record.occurrence > occurrence) return item_returned;
+    if (record.status == Status::resolved) return item_verified;
+    if (record.status != Status::replayed) return item_presumed;  // a person took it elsewhere
+    if (!time_is_up) return std::nullopt;
+    Transition transition = move(record, Status::resolved);
+    transition.resolution = presumed();
+    changes.emplace_back(std::move(transition));
+    return item_presumed;
+  }
+
+  Office& office_;
+  const ReplayTargets& targets_;
+  const Job& job_;
+  const ReplaySpec& spec_;
+  JobProgress progress_;
+  TimePoint now_;
+};
+
+}  // namespace
+
+Result<Stepped> replay_step(Office& office, const ReplayTargets& targets, const Job& job,
+                            const JobProgress& progress, std::size_t most, TimePoint now) {
+  return Replay(office, targets, job, progress, now).run(most);
+}
+
+}  // namespace dlo

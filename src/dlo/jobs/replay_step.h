@@ -1,0 +1,18 @@
+#pragma once
+
+#include "dlo/core/result.h"
+#include "dlo/jobs/job_step.h"
+#include "dlo/jobs/replay.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// As `step`, for a job that sends dead letters back. Each goes through
+///   taken (replaying, with the job's cursor) → sent → written down (replayed) → cured or returned
+/// Who is killed in between sends what was taken once more, under the same ids, and nothing else:
+/// targets that know repeats drop them.
+[[nodiscard]] Result<Stepped> replay_step(Office& office, const ReplayTargets& targets,
+                                          const Job& job, const JobProgress& progress,
+                                          std::size_t most, TimePoint now);
+
+}  // namespace dlo

@@ -1,0 +1,257 @@
+#include <set>
+
+#include "unit/jobs/fixture.h"
+
+#include "dlo/core/identity.h"
+#include "dlo/jobs/job_runner.h"
+#include "dlo/jobs/replay_step.h"
+
+namespace dlo {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Queues that drop repeats, as ours do.
+class ReplayTest : public JobsTest {
+ protected:
+  Job plan_replay(ReplaySpec replay = {}) {
+    JobSpec spec;
+    spec.replay = std::move(replay);
+    spec.query = "source:payments";
+    spec.notes = "fixed in 1.4";
+    return plan(spec);
+  }
+  ReplayTargets targets() {
+    return {[this](const std::string& target) -> Result<void> {
+              if (target != "gone") return {};
+              return Error{Code::not_found, "test", "there is no queue gone"};
+            },
+            [this](const std::string& target, std::span<const Publication> all,
+                   TimePoint) -> Result<void> {
+              for (const Publication& each : all) {
+                ++sent_;
+                if (!known_.insert(each.dedupe_id).second) continue;
+                arrived_.push_back(each);
+                arrived_.back().dedupe_id = target;
+              }
+              if (fails_after_sending_) return Error{Code::unavailable, "test", "cut off"};
+              return {};
+            }};
+  }
+  Result<Stepped> go(const Job& job, std::size_t most = 100, TimePoint now = noon) {
+    return replay_step(office_, targets(), job, must(book_.progress(job.id)), most, now);
+  }
+  /// The message died again, as the engine would record it.
+  void come_back(std::size_t i, std::uint32_t occurrence) {
+    auto record = std::make_shared<DeadLetter>(must(office_.get(id_of(i))).record);
+    record->occurrence = occurrence;
+    record->status = Status::pending;
+    record->resolution.reset();
+    record->died_at = noon + 1h;
+    const Change change = Append{record, {}};
+    must(office_.apply({&change, 1}));
+  }
+
+  std::vector<Publication> arrived_;
+  std::set<std::string> known_;
+  std::size_t sent_ = 0;
+  bool fails_after_sending_ = false;
+};
+
+TEST_F(ReplayTest, SendsEachBackToItsSourceAndPresumesThoseCuredThatDoNotReturn) {
+  die(0, 3);
+  const Job job = plan_replay();
+  must(go(job));
+  ASSERT_EQ(arrived_.size(), 3U);
+  EXPECT_EQ(arrived_[0].dedupe_id, "payments");  // the target, here
+  EXPECT_EQ(lineage_of(arrived_[0].message->headers), (Lineage{id_of(0), 1}));
+  EXPECT_EQ(arrived_[0].counters.replay, 1U);
+  EXPECT_EQ(arrived_[0].counters.attempt, 0U);
+  EXPECT_EQ(status_of(0), Status::replayed);
+  const auto waiting = must(go(job));
+  EXPECT_FALSE(waiting.over);
+  EXPECT_EQ(waiting.not_before, noon + 60s);
+  const auto over = must(go(job, 100, noon + 60s));
+  EXPECT_TRUE(over.over);
+  EXPECT_EQ(over.progress.counts.presumed, 3U);
+  const auto record = must(office_.get(id_of(1))).record;
+  EXPECT_EQ(*record.resolution, (Resolution{noon + 60s, "", "republished", "fixed in 1.4"}));
+}
+
+TEST_F(ReplayTest, WhatDiesAgainIsReturnedAndOpenAndTheOthersAreNot) {
+  die(0, 3);
+  const Job job = plan_replay();
+  must(go(job));
+  come_back(1, 2);
+  const auto over = must(go(job, 100, noon + 60s));
+  EXPECT_EQ(over.progress.counts.returned, 1U);
+  EXPECT_EQ(over.progress.counts.presumed, 2U);
+  EXPECT_EQ(status_of(1), Status::pending);
+  EXPECT_EQ(outcomes(job), (std::map<std::string, int>{{"presumed", 2}, {"returned", 1}}));
+}
+
+TEST_F(ReplayTest, TheNewestVersionGoesWithoutTheHeadersThatAreToStay) {
+  die(0, 1);
+  const auto before = must(office_.get(id_of(0))).record;
+  const Change edit =
+      AddVersion{id_of(0),
+                 before.version,
+                 {{"tenant", "acme", HeaderType::text}, {"X-Debug", "1", HeaderType::text}},
+                 "mended",
+                 noon,
+                 "ana",
+                 "wrong amount"};
+  must(office_.apply({&edit, 1}));
+  ReplaySpec spec;
+  spec.target = "orders";
+  spec.strip = {"x-debug"};
+  must(go(plan_replay(spec)));
+  ASSERT_EQ(arrived_.size(), 1U);
+  EXPECT_EQ(arrived_[0].dedupe_id, "orders");
+  EXPECT_EQ(arrived_[0].message->source, "orders");
+  EXPECT_EQ(arrived_[0].message->payload, "mended");
+  EXPECT_NE(find_header(arrived_[0].message->headers, "tenant"), nullptr);
+  EXPECT_EQ(find_header(arrived_[0].message->headers, "X-Debug"), nullptr);
+}
+
+TEST_F(ReplayTest, WhoIsCutOffWhileSendingSendsTheSameAgainUnderTheSameIdsAndNothingElse) {
+  die(0, 5);
+  const Job job = plan_replay();
+  fails_after_sending_ = true;
+  EXPECT_EQ(go(job, 2).error().code, Code::unavailable);
+  EXPECT_EQ(must(book_.progress(job.id)).sending.size(), 2U);
+  EXPECT_EQ(status_of(0), Status::replaying);
+  fails_after_sending_ = false;
+  for (int i = 0; i < 4; ++i) must(go(job, 2));
+  EXPECT_EQ(sent_, 7U);
+  EXPECT_EQ(arrived_.size(), 5U);
+  EXPECT_EQ(counts(job).ok, 5U);
+}
+
+TEST_F(ReplayTest, WhatComesBackBeforeItIsWrittenDownAsSentIsReturned) {
+  die(0, 2);
+  const Job job = plan_replay();
+  fails_after_sending_ = true;
+  EXPECT_FALSE(go(job));
+  come_back(0, 2);  // quick consumers are the rule
+  fails_after_sending_ = false;
+  must(go(job));
+  EXPECT_EQ(counts(job).ok, 2U);
+  EXPECT_EQ(counts(job).returned, 1U);
+  EXPECT_EQ(status_of(0), Status::pending);
+  EXPECT_EQ(status_of(1), Status::replayed);
+}
+
+TEST_F(ReplayTest, ACanaryGoesFirstAndTheRestFollowsOnlyIfItStaysCured) {
+  die(0, 40);
+  ReplaySpec spec;
+  spec.canary = 3;
+  spec.watch = 10s;
+  const Job job = plan_replay(spec);
+  must(go(job));
+  EXPECT_EQ(arrived_.size(), 3U);
+  EXPECT_EQ(must(go(job)).not_before, noon + 1s);  // looks, and waits
+  must(go(job, 100, noon + 10s));                  // time is up: cured
+  must(go(job, 100, noon + 10s));
+  EXPECT_EQ(arrived_.size(), 12U);
+  must(go(job, 100, noon + 20s));
+  must(go(job, 100, noon + 20s));
+  EXPECT_EQ(arrived_.size(), 40U);
+  EXPECT_TRUE(must(go(job, 100, noon + 30s)).over);
+  EXPECT_EQ(counts(job).presumed, 40U);
+}
+
+TEST_F(ReplayTest, ACanaryThatComesBackStopsTheJobAndNothingMoreIsSent) {
+  die(0, 40);
+  ReplaySpec spec;
+  spec.canary = 3;
+  const Job job = plan_replay(spec);
+  must(go(job));
+  come_back(1, 2);
+  must(go(job, 100, noon + 1s));  // looks
+  const auto stopped = must(go(job, 100, noon + 1s));
+  EXPECT_TRUE(stopped.over);
+  EXPECT_NE(stopped.stopped.find("1 of 3 came back"), std::string::npos) << stopped.stopped;
+  EXPECT_EQ(arrived_.size(), 3U);
+  EXPECT_EQ(status_of(20), Status::pending);
+}
+
+TEST_F(ReplayTest, AMessageThatWasSentTooOftenIsQuarantinedAndStaysSo) {
+  die(0, 2);
+  ReplaySpec once;
+  once.most_replays = 1;
+  must(go(plan_replay(once)));
+  come_back(0, 2);
+  JobSpec spec;
+  spec.replay = once;
+  spec.query = "status:pending";
+  const Job again = must(book_.plan(spec, "j2", "ana", noon));
+  must(go(again));
+  EXPECT_EQ(counts(again).looped, 1U);
+  EXPECT_EQ(status_of(0), Status::quarantined);
+  spec.query = "status:quarantined";
+  const Job third = must(book_.plan(spec, "j3", "ana", noon));
+  must(go(third));
+  EXPECT_EQ(counts(third).refused, 1U);
+  spec.replay->quarantined_too = true;
+  spec.replay->most_replays = 5;
+  const Job fourth = must(book_.plan(spec, "j4", "ana", noon));
+  must(go(fourth));
+  EXPECT_EQ(counts(fourth).ok, 1U);
+  EXPECT_EQ(arrived_.size(), 3U);
+}
+
+TEST_F(ReplayTest, ATargetThatIsNotThereGivesEverythingBack) {
+  die(0, 3);
+  ReplaySpec spec;
+  spec.target = "gone";
+  const Job job = plan_replay(spec);
+  const auto refused = go(job);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::not_found);
+  EXPECT_EQ(status_of(0), Status::pending);
+  EXPECT_EQ(must(office_.get(id_of(0))).record.counters.replay, 0U);
+  EXPECT_EQ(counts(job).refused, 3U);
+  EXPECT_TRUE(must(book_.progress(job.id)).sending.empty());
+}
+
+TEST_F(ReplayTest, WithoutAWatchWhatIsSentIsResolvedOnceTheTargetHasIt) {
+  die(0, 2);
+  ReplaySpec spec;
+  spec.watch = Millis{0};
+  const Job job = plan_replay(spec);
+  must(go(job));
+  EXPECT_TRUE(must(go(job)).over);
+  EXPECT_EQ(status_of(0), Status::resolved);
+  EXPECT_EQ(counts(job).presumed, 2U);
+}
+
+TEST_F(ReplayTest, ARunnerStopsAJobWithTheReasonAndFailsOneThatCannotGoOn) {
+  die(0, 10);
+  ReplaySpec spec;
+  spec.target = "gone";
+  plan_replay(spec);
+  must(book_.change("j1", JobVerb::start, "ana", noon));
+  ManualClock clock(noon);
+  JobRunner runner(office_, book_, clock, targets());
+  runner.stop();
+  runner.turn();
+  const Job failed = must(book_.get("j1"));
+  EXPECT_EQ(failed.state, JobState::failed);
+  EXPECT_NE(failed.problem.find("no queue gone"), std::string::npos) << failed.problem;
+}
+
+TEST_F(ReplayTest, AJobAndItsProgressComeBackAsTheyWereWritten) {
+  ReplaySpec spec{"orders", 7, 80, Millis{5s}, 4, true, {"a", "b"}};
+  const Job job = plan_replay(spec);
+  EXPECT_EQ(must(book_.get(job.id)), job);
+  JobProgress progress;
+  progress.counts = {1, 2, 3, 4, 5, 6, 7};
+  progress.listed = true;
+  progress.sending = {{id_of(1), 2}, {id_of(2), 1}};
+  progress.last_sent = noon;
+  EXPECT_EQ(must(parse_job_progress(to_json(progress))), progress);
+}
+
+}  // namespace
+}  // namespace dlo
