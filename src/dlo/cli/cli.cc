@@ -19,6 +19,7 @@ struct Parsed {
   DemoArguments demo;
   ServeArguments serve;
   TokenArguments token;
+  AuditArguments audit;
   QueueArguments queue;
   std::string profile;
   std::vector<std::string> ids;
@@ -153,6 +154,24 @@ void add_token(CLI::App& app, Parsed& parsed, Context& context) {
       [&parsed] { parsed.verb = [&parsed](Context& c) { return token_revoke(c, parsed.token); }; });
 }
 
+void add_audit(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command =
+      app.add_subcommand("audit", "Who did what, chained by hash")->require_subcommand(1);
+  auto& arguments = parsed.audit;
+  auto* all = command->add_subcommand("list", "The trail, oldest first; -o ndjson exports it");
+  all->add_option("--after", arguments.after, "Go on after this entry")->capture_default_str();
+  all->add_option("--limit", arguments.limit)->capture_default_str();
+  add_data(all, context);
+  add_output(all, context);
+  all->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return audit_list(c, parsed.audit); }; });
+  auto* verify = command->add_subcommand("verify", "Find the first entry that was tampered with");
+  verify->add_option("--head", arguments.head, "A hash printed earlier: it must still be there");
+  add_data(verify, context);
+  verify->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return audit_verify(c, parsed.audit); }; });
+}
+
 /// `command` runs `verb` with the queue arguments.
 void on_queue(CLI::App* command, Parsed& parsed, Context& context,
               int (*verb)(Context&, const QueueArguments&)) {
@@ -235,6 +254,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_queue(app, parsed, context);
   add_demo_and_serve(app, parsed, context);
   add_token(app, parsed, context);
+  add_audit(app, parsed, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

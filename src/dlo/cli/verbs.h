@@ -77,6 +77,14 @@ struct DemoArguments {
 };
 int demo(Context& context, const DemoArguments& arguments);
 
+struct AuditArguments {
+  std::uint64_t after = 0;
+  std::uint64_t limit = 100;
+  std::string head;  // a hash that has to be in the trail
+};
+int audit_list(Context& context, const AuditArguments& arguments);
+int audit_verify(Context& context, const AuditArguments& arguments);
+
 struct TokenArguments {
   std::string name;
   std::string role = "reader";
