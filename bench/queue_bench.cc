@@ -137,6 +137,7 @@ void sizes() {
   const auto drained = Steady::now();
   drain(*queue, 512);
   say("lease + complete, one caller, lists of 512", messages / seconds_since(drained), "/s", "");
+  say("memory that is left when all are gone", (anonymous() - before) / (1U << 20U), "MB", "");
   stats = queues->journal_stats();
   say("written per body byte, enqueue to completion",
       static_cast<double>(stats.bytes_written) / (messages * 1024), "x", "<= 1.15");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
+#include <rapidcheck.h>
 #include <set>
 
 #include "support/must.h"
@@ -133,17 +134,78 @@ TEST(DelayWheel, ForgetsThoseWhoLeave) {
   EXPECT_EQ(came, 500U);
 }
 
+TEST(Slots, GiveBackWhatAPeakTook) {
+  Slots slots;
+  std::vector<SlotNumber> taken;
+  for (SlotNumber i = 0; i < 100 * Slots::block_size; ++i) taken.push_back(slots.take());
+  EXPECT_EQ(slots.blocks(), 100U);
+  const auto stays = taken[50 * Slots::block_size + 7];
+  slots.edit(stays).size = 77;
+  for (const auto number : taken) {
+    if (number != stays) slots.give_back(number);
+  }
+  EXPECT_LE(slots.blocks(), 3U);
+  EXPECT_EQ(slots[stays].size, 77U);
+  EXPECT_EQ(slots[5].place, Place::free);  // a stale token may ask
+  const auto blocks = slots.blocks();
+  for (int i = 0; i < 100; ++i) slots.give_back(slots.take());
+  EXPECT_EQ(slots.blocks(), blocks);  // one to and fro costs nothing
+}
+
+TEST(Slots, AreNeverTakenTwiceWhateverComesAndGoes) {
+  const bool holds = rc::check([](std::uint32_t seed) {
+    std::mt19937 random(seed);
+    Slots slots;
+    std::vector<SlotNumber> taken;
+    std::set<SlotNumber> here;
+    for (int round = 0; round < 30; ++round) {
+      if (round % 7 == 3) slots.begin_snapshot();
+      if (round % 7 == 5) slots.end_snapshot();
+      if (round == 20) slots.rebuild_free_list();
+      const auto target = random() % 6000;
+      while (taken.size() < target) {
+        const auto number = slots.take();
+        slots.edit(number).place = Place::ready;
+        slots.edit(number).size = number;
+        RC_ASSERT(here.insert(number).second);
+        RC_ASSERT(number < slots.size());
+        taken.push_back(number);
+      }
+      std::shuffle(taken.begin(), taken.end(), random);
+      while (taken.size() > target) {
+        RC_ASSERT(slots[taken.back()].size == taken.back());
+        slots.give_back(taken.back());
+        here.erase(taken.back());
+        taken.pop_back();
+      }
+      if (taken.empty()) RC_ASSERT(slots.blocks() <= 2U);
+    }
+  });
+  EXPECT_TRUE(holds);
+}
+
 TEST(Slots, ASnapshotIsOfOneMomentThoughEverythingChangesMeanwhile) {
   Slots slots;
-  for (SlotNumber i = 0; i < 5 * Slots::block_size; ++i) slots.edit(slots.take()).size = i;
+  std::vector<SlotNumber> taken;
+  for (SlotNumber i = 0; i < 5 * Slots::block_size; ++i) {
+    taken.push_back(slots.take());
+    slots.edit(taken.back()).size = i;
+  }
   slots.begin_snapshot();
   std::vector<Slot> copy(slots.snapshot_blocks() * Slots::block_size);
   std::mt19937 random(1);
   for (std::size_t block = 0; block < slots.snapshot_blocks(); ++block) {
     for (int i = 0; i < 3000; ++i) {
-      slots.edit(static_cast<SlotNumber>(random() % slots.size())).size = 7'777'777;
-      if (i % 100 == 0) slots.give_back(static_cast<SlotNumber>(random() % slots.size()));
-      if (i % 7 == 0) slots.edit(slots.take()).size = 8'888'888;
+      std::swap(taken[random() % taken.size()], taken.back());
+      slots.edit(taken.back()).size = 7'777'777;
+      if (i % 3 == 0 && taken.size() > 1) {
+        slots.give_back(taken.back());
+        taken.pop_back();
+      }
+      if (i % 7 == 0) {
+        taken.push_back(slots.take());
+        slots.edit(taken.back()).size = 8'888'888;
+      }
     }
     slots.copy_block(block, copy.data() + block * Slots::block_size);
   }

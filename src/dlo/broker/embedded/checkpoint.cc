@@ -14,7 +14,7 @@ constexpr char new_name[] = "checkpoint.new";
 constexpr std::string_view magic = "DLOQCKP2";
 constexpr std::size_t block_bytes = Slots::block_size * sizeof(Slot);
 
-enum class Chunk : std::uint8_t { description = 1, arrivals = 2, block = 3, end = 4 };
+enum class Chunk : std::uint8_t { description = 1, arrivals = 2, block = 3, end = 4, free = 5 };
 
 /// Chunks of `kind u8 | size u32 | crc u32 | bytes`, gathered into large writes.
 class ChunkWriter {
@@ -193,6 +193,7 @@ bool Loader::describe(std::string_view bytes) {
 
 bool Loader::place(std::string_view bytes) {
   if (bytes.size() != block_bytes || next_ >= slots_) return false;
+  holdings_.slots().own(next_);
   Slot* block = &holdings_.slots().edit(next_);
   std::memcpy(static_cast<void*>(block), bytes.data(), bytes.size());
   for (SlotNumber i = 0; i < Slots::block_size; ++i) {
@@ -227,6 +228,9 @@ bool Loader::take(Chunk kind, std::string_view bytes) {
       return arrivals(bytes);
     case Chunk::block:
       return place(bytes);
+    case Chunk::free:
+      next_ += Slots::block_size;
+      return bytes.empty() && next_ - Slots::block_size < slots_;
     case Chunk::end:
       complete_ = next_ >= slots_;
       return complete_;
@@ -348,7 +352,7 @@ std::string describe_holdings(Holdings& holdings, const JournalPosition& positio
 
 Result<std::uint64_t> write_checkpoint_file(FileSystem& files, const std::string& description,
                                             const std::vector<ArrivalNote>& arrivals,
-                                            const std::function<bool(Slot*)>& next_block) {
+                                            const std::function<NextBlock(Slot*)>& next_block) {
   (void)files.remove(new_name);  // of an attempt that a crash ended
   auto file = files.open(new_name, OpenMode::create);
   if (!file) return file.error();
@@ -363,8 +367,13 @@ Result<std::uint64_t> write_checkpoint_file(FileSystem& files, const std::string
   }
   if (done) done = chunks.add(Chunk::arrivals, notes);
   std::vector<Slot> block(Slots::block_size);
-  while (done && next_block(block.data())) {
-    done = chunks.add(Chunk::block, {reinterpret_cast<const char*>(block.data()), block_bytes});
+  while (done) {
+    const auto next = next_block(block.data());
+    if (next == NextBlock::none) break;
+    done =
+        next == NextBlock::free
+            ? chunks.add(Chunk::free, {})
+            : chunks.add(Chunk::block, {reinterpret_cast<const char*>(block.data()), block_bytes});
   }
   if (done) done = chunks.add(Chunk::end, {});
   if (done) done = chunks.flush();
@@ -374,6 +383,11 @@ Result<std::uint64_t> write_checkpoint_file(FileSystem& files, const std::string
   if (done) done = files.sync_names();
   if (!done) return done.error();
   return chunks.size();
+}
+
+NextBlock copy_next(Slots& slots, std::size_t& next, Slot* into) {
+  if (next == slots.snapshot_blocks()) return NextBlock::none;
+  return slots.copy_block(next++, into) ? NextBlock::used : NextBlock::free;
 }
 
 Result<std::optional<LoadedCheckpoint>> load_checkpoint(FileSystem& files, Holdings& holdings) {

@@ -27,11 +27,16 @@ struct ArrivalNote {
   std::string key;
 };
 
+enum class NextBlock : std::uint8_t { none, free, used };
+
 /// Writes a checkpoint beside the old one and puts it in its place. `next_block` fills in the next
-/// block of slots; false: there are no more. Answers the size of the file.
+/// block of slots, or says that all of it is free. Answers the size of the file.
 [[nodiscard]] Result<std::uint64_t> write_checkpoint_file(
     FileSystem& files, const std::string& description, const std::vector<ArrivalNote>& arrivals,
-    const std::function<bool(Slot*)>& next_block);
+    const std::function<NextBlock(Slot*)>& next_block);
+
+/// The blocks of a snapshot, one after the other: whoever calls it holds the lock.
+[[nodiscard]] NextBlock copy_next(Slots& slots, std::size_t& next, Slot* into);
 
 /// Of a damaged checkpoint: the queues with their settings, and the incarnation, if that part is
 /// whole. What was in the queues is left out.

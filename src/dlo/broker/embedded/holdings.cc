@@ -65,6 +65,7 @@ void Holdings::move_to(SlotNumber number, Place place) noexcept {
 
 void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t weight) {
   slots_.grow_to(tail.slot + 1);
+  slots_.own(tail.slot);
   Slot& slot = slots_.edit(tail.slot);
   slot = Slot{};
   set_record(slot, at);

@@ -73,14 +73,12 @@ Result<void> Depot::checkpoint() {
 Result<void> Depot::write_checkpoint(JournalPosition& position) {
   std::string description;
   std::vector<ArrivalNote> arrivals;
-  std::size_t blocks = 0;
   {
     const Lock lock(mutex_);
     position = journal_->position();
     description = describe_holdings(holdings_, position, incarnation_);
     for (const Arrival& each : arrivals_) arrivals.push_back({each.slot, each.key});
     holdings_.slots().begin_snapshot();
-    blocks = holdings_.slots().snapshot_blocks();
     appended_ = 0;
   }
   std::size_t next = 0;
@@ -88,10 +86,8 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
   Result<std::uint64_t> size = std::uint64_t{0};
   if (done) {
     size = write_checkpoint_file(files_, description, arrivals, [&](Slot* into) {
-      if (next == blocks) return false;
       const Lock lock(mutex_);
-      holdings_.slots().copy_block(next++, into);
-      return true;
+      return copy_next(holdings_.slots(), next, into);
     });
   }
   const Lock lock(mutex_);

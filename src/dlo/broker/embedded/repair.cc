@@ -246,12 +246,9 @@ Result<void> Repair::write_checkpoint() {
   auto& slots = holdings_->slots();
   slots.begin_snapshot();
   std::size_t next = 0;
-  const auto written = write_checkpoint_file(
-      files_, describe_holdings(*holdings_, journal_.end, incarnation_), {}, [&](Slot* into) {
-        if (next == slots.snapshot_blocks()) return false;
-        slots.copy_block(next++, into);
-        return true;
-      });
+  const auto written =
+      write_checkpoint_file(files_, describe_holdings(*holdings_, journal_.end, incarnation_), {},
+                            [&](Slot* into) { return copy_next(slots, next, into); });
   slots.end_snapshot();
   if (!written) return written.error();
   return {};

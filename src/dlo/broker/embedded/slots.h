@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -68,54 +69,80 @@ class Slot {
 };
 static_assert(sizeof(Slot) <= 36, "what a waiting message may cost");
 
-/// Slots by number, in blocks that never move. A freed number is used again first. While a
-/// snapshot is being copied out, block by block, whoever edits a block that is not yet copied
-/// first puts its old content aside: so a snapshot is of one moment and stops nobody.
+/// Slots by number, in blocks that never move. A freed number is used again first, and a block
+/// without a message is given back: after a peak the table is as small as before. While a snapshot
+/// is being copied out, block by block, whoever edits a block that is not yet copied first puts its
+/// old content aside: so a snapshot is of one moment and stops nobody.
 class Slots {
  public:
   static constexpr SlotNumber block_size = 1024;
 
   [[nodiscard]] SlotNumber take() {
-    if (free_ != no_slot) {
-      const auto number = free_;
-      free_ = (*this)[number].next;
-      edit(number).next = no_slot;
-      return number;
+    while (open_.empty() || !owned_[open_.back()]) find_room();
+    const auto block = open_.back();
+    Use& use = uses_[block];
+    SlotNumber number = use.free;
+    if (number != no_slot) {
+      Slot& slot = edit(number);
+      use.free = slot.next;
+      slot.next = no_slot;
+    } else {
+      number = block * block_size + use.fresh++;
     }
-    grow_to(used_ + 1);
-    return used_ - 1;
+    used_ = std::max(used_, number + 1);
+    if (use.used++ == 0) --empty_;
+    if (use.used == block_size) {
+      use.open = false;
+      open_.pop_back();
+    }
+    return number;
   }
   void give_back(SlotNumber number) noexcept {
     Slot& slot = edit(number);
     slot = Slot{};
-    slot.next = free_;
-    free_ = number;
+    if (!counted_) return;
+    const auto block = number / block_size;
+    Use& use = uses_[block];
+    slot.next = use.free;
+    use.free = number;
+    if (!use.open) {
+      use.open = true;
+      open_.push_back(block);
+    }
+    if (--use.used == 0) [[unlikely]]
+      vacate(block);
   }
+  /// Any number below `size`: of a block that was given back all slots are free.
   [[nodiscard]] const Slot& operator[](SlotNumber number) const noexcept {
     return blocks_[number / block_size][number % block_size];
   }
+  /// One that is taken.
   [[nodiscard]] Slot& edit(SlotNumber number) noexcept {
     const auto block = number / block_size;
     if (block >= uncopied_) [[unlikely]]
       put_aside(block);
-    return blocks_[block][number % block_size];
+    return owned_[block][number % block_size];
   }
   [[nodiscard]] SlotNumber size() const noexcept { return used_; }
+  /// Blocks that take memory.
+  [[nodiscard]] std::size_t blocks() const noexcept { return owned_count_; }
 
   /// For reading a journal back: slots are named, not taken.
   void grow_to(SlotNumber count) {
-    while (std::uint64_t{blocks_.size()} * block_size < count) {
-      blocks_.push_back(std::make_unique<Slot[]>(block_size));
-    }
-    used_ = std::max(used_, count);
+    if (count > used_) [[unlikely]]
+      grow(count);
+  }
+  void own(SlotNumber number) {
+    if (!owned_[number / block_size]) [[unlikely]]
+      make(number / block_size);
   }
   /// ... and afterwards the free ones are found.
-  void rebuild_free_list() noexcept;
+  void rebuild_free_list();
 
   void begin_snapshot();
   [[nodiscard]] std::size_t snapshot_blocks() const noexcept { return aside_.size(); }
-  /// Copies the next block as it was when the snapshot began.
-  void copy_block(std::size_t block, Slot* into) noexcept;
+  /// Copies the next block as it was when the snapshot began. False: all of it was free.
+  bool copy_block(std::size_t block, Slot* into) noexcept;
   void end_snapshot() noexcept;
 
   // What lines ask of a table.
@@ -130,11 +157,28 @@ class Slots {
 
  private:
   using Block = std::unique_ptr<Slot[]>;
+  struct Use {
+    SlotNumber free = no_slot;  // first of those that were given back
+    std::uint16_t fresh = 0;    // from here on nobody was taken yet
+    std::uint16_t used = 0;
+    bool open = false;  // among `open_`
+  };
+  void grow(SlotNumber count);
+  void make(SlotNumber block);
+  void find_room();
+  void vacate(SlotNumber block) noexcept;
+  void release(SlotNumber block) noexcept;
   void put_aside(std::size_t block) noexcept;
 
-  std::vector<Block> blocks_;
+  std::vector<const Slot*> blocks_;  // to read; of a block that is not owned: free slots
+  std::vector<Block> owned_;
+  std::vector<Use> uses_;
+  std::vector<SlotNumber> open_;    // blocks with room, and some that were given back
+  std::vector<SlotNumber> vacant_;  // blocks that were given back, and some that are gone
+  std::size_t owned_count_ = 0;
+  std::size_t empty_ = 0;  // owned, and nobody is in them
+  bool counted_ = true;    // false while a journal is read back
   SlotNumber used_ = 0;
-  SlotNumber free_ = no_slot;
   std::size_t uncopied_ = SIZE_MAX;  // first block the snapshot still has to copy
   std::vector<Block> aside_;
 };
