@@ -42,6 +42,12 @@ AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
   return {Released{}, after, limit};
 }
 
+std::string poison_reason(const Profile& profile) {
+  if (profile.post_check && !profile.post_check->reason.empty()) return profile.post_check->reason;
+  if (profile.pre_check && !profile.pre_check->reason.empty()) return profile.pre_check->reason;
+  return "Poisoned";
+}
+
 std::string_view name_of(ErrorClass value) noexcept {
   switch (value) {
     case ErrorClass::infrastructure:

@@ -49,6 +49,9 @@ struct AbandonDecision {
 [[nodiscard]] AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
                                              const AbandonOptions& options) noexcept;
 
+/// What a record of a poisoned item gives as its reason: the profile's word for its limit.
+[[nodiscard]] std::string poison_reason(const Profile& profile);
+
 enum class ErrorClass : std::uint8_t { infrastructure, configuration, application, poison };
 [[nodiscard]] std::string_view name_of(ErrorClass value) noexcept;
 

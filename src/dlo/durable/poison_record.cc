@@ -28,12 +28,7 @@ DeadLetter poison_record(const Delivery& delivery, const AbandonDecision& decisi
   record.message = delivery.message;
   record.profile = profile.name;
   record.status = Status::pending;
-  record.reason = "Poisoned";
-  if (profile.post_check && !profile.post_check->reason.empty()) {
-    record.reason = profile.post_check->reason;
-  } else if (profile.pre_check && !profile.pre_check->reason.empty()) {
-    record.reason = profile.pre_check->reason;
-  }
+  record.reason = poison_reason(profile);
   record.description = describe(poison);
   record.category = name_of(ErrorClass::poison);
   record.failure.type = "Poison";

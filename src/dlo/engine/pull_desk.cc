@@ -1,0 +1,351 @@
+#include "dlo/engine/pull_desk.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "dlo/core/redact.h"
+#include "dlo/engine/record.h"
+
+namespace dlo {
+namespace {
+
+constexpr std::size_t marks_at_once = 256;
+constexpr int most_rounds = 4;  // of receiving, if all that came must not run
+constexpr Millis between_looks{10'000};
+
+std::uint64_t random_bits() {
+  thread_local std::mt19937_64 generator(std::random_device{}());
+  return generator();
+}
+
+/// The worker is elsewhere; the table only says that there is one.
+class Elsewhere final : public Handler {
+ public:
+  Outcome run(const Message&, const RunContext&) override { return {}; }
+};
+
+PullAnswer::Fate fate_of(Plan::Kind kind) noexcept {
+  switch (kind) {
+    case Plan::Kind::complete:
+      return PullAnswer::Fate::completed;
+    case Plan::Kind::retry:
+    case Plan::Kind::wait:
+      return PullAnswer::Fate::retried;
+    case Plan::Kind::dead:
+    case Plan::Kind::repeat:
+      return PullAnswer::Fate::dead;
+    case Plan::Kind::drop:
+      return PullAnswer::Fate::dropped;
+    case Plan::Kind::release:
+    case Plan::Kind::reject:
+      return PullAnswer::Fate::released;
+  }
+  return PullAnswer::Fate::completed;
+}
+
+}  // namespace
+
+std::string_view name_of(PullAnswer::Fate fate) noexcept {
+  switch (fate) {
+    case PullAnswer::Fate::completed:
+      return "completed";
+    case PullAnswer::Fate::retried:
+      return "retried";
+    case PullAnswer::Fate::dead:
+      return "dead";
+    case PullAnswer::Fate::released:
+      return "released";
+    case PullAnswer::Fate::lease_lost:
+      return "lease_lost";
+    case PullAnswer::Fate::dropped:
+      return "dropped";
+  }
+  return "completed";
+}
+
+PullDesk::PullDesk(Parts parts)
+    : parts_(std::move(parts)),
+      appending_(parts_.office),
+      writer_(parts_.writer == nullptr ? appending_ : *parts_.writer),
+      suspects_(parts_.office, "pull"),
+      procedure_(parts_.rules, workers_, {}, writer_, suspects_, parts_.origin),
+      marks_(parts_.office) {
+  HandlerOptions options;
+  options.name = "worker";
+  workers_.set_default(std::make_shared<Elsewhere>(), std::move(options));
+}
+
+Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Millis lease_for) {
+  std::vector<Handed> handed;
+  forget_lapsed(parts_.clock.now());
+  for (int round = 0; round < most_rounds && handed.empty(); ++round) {
+    const TimePoint now = parts_.clock.now();
+    ReceiveRequest request;
+    request.limit = limit;
+    request.lease_for = lease_for;
+    auto deliveries = parts_.source.receive(request, now);
+    if (!deliveries) return deliveries.error();
+    if (deliveries->empty()) break;
+    std::vector<OutPtr> ready;
+    std::vector<LeaseToken> leases;
+    std::vector<Ended> ended;
+    std::optional<Error> trouble;
+    for (Delivery& delivery : *deliveries) {
+      auto out = std::make_unique<Out>();
+      out->item.delivery = std::move(delivery);
+      out->started = now;
+      out->until = out->item.delivery.leased_until;
+      Prepared prepared = procedure_.prepare(out->item, now, random_bits());
+      if (std::holds_alternative<RunIt>(prepared)) {
+        leases.push_back(out->item.delivery.lease);
+        ready.push_back(std::move(out));
+        continue;
+      }
+      Plan plan;
+      plan.kind = Plan::Kind::release;
+      plan.ending = ReleasedUnrun{};
+      if (auto* decided = std::get_if<Plan>(&prepared)) plan = std::move(*decided);
+      if (const auto* look_again = std::get_if<LookAgain>(&prepared)) trouble = look_again->error;
+      ended.push_back({std::move(out), std::move(plan), 0, {}});
+    }
+    if (!ended.empty()) {
+      if (auto done = finish(ended, nullptr, now); !done) trouble = done.error();
+    }
+    if (!leases.empty()) {
+      const auto live = parts_.source.start(leases, now);
+      if (!live) return live.error();  // never started: their leases run out and cost nothing
+      for (std::size_t i = 0; i < ready.size(); ++i) {
+        if (!(*live)[i]) continue;
+        Item& item = ready[i]->item;
+        item.running = RuleBook::started(item.delivery.counters);
+        handed.push_back({item.delivery.lease, item.delivery.message, item.running, ready[i]->until,
+                          item.delivery.last_error});
+        keep(std::move(ready[i]));
+      }
+    }
+    if (trouble && handed.empty()) return *trouble;
+  }
+  return handed;
+}
+
+Plan PullDesk::condemn(Out& out, DeadLetterAs verdict, const Counters& counters, Failure failure,
+                       TimePoint now) {
+  redact(failure);
+  verdict.description = redact(verdict.description);
+  Plan plan;
+  plan.kind = Plan::Kind::dead;
+  plan.ending = DeadLettered{.error = failure.text};
+  plan.decision.verdict = std::move(verdict);
+  plan.decision.counters = counters;
+  plan.decision.because = "the worker said so";
+  static const std::string handler = "worker";
+  const Attempt last = make_attempt(out.item.running, out.started, now, OutcomeKind::failed,
+                                    plan.decision, failure, parts_.origin.node);
+  const RecordInput input{
+      out.item.delivery, {},  1,    plan.decision, failure, last, *parts_.rules, handler,
+      parts_.origin,     now, false};
+  plan.record = std::make_shared<DeadLetter>(build_record(input));
+  plan.attempts = attempts_of(input);
+  plan.named = writer_.name(out.item.delivery, *plan.record).has_value();
+  return plan;
+}
+
+Plan PullDesk::plan_for(Out& out, PullEnding& ending, TimePoint now, PullAnswer& answer) {
+  Item& item = out.item;
+  if (auto* failed = std::get_if<PullFailed>(&ending)) {
+    return procedure_.after_failure(item, {OutcomeKind::failed, std::move(failed->failure)},
+                                    out.started, now, random_bits());
+  }
+  if (auto* condemned = std::get_if<PullCondemned>(&ending)) {
+    Counters counters = item.running;
+    if (counters.failure < UINT32_MAX) ++counters.failure;
+    Failure failure;
+    failure.type = condemned->reason;
+    failure.text = condemned->description;
+    return condemn(out, {std::move(condemned->reason), std::move(condemned->description), false},
+                   counters, std::move(failure), now);
+  }
+  if (auto* abandon = std::get_if<AbandonOptions>(&ending)) {
+    const auto decision = decide_abandon(parts_.rules->profile(), item.delivery.counters, *abandon);
+    answer.abandon_count = decision.counters.abandon;
+    if (const auto* poisoned = std::get_if<Poisoned>(&decision.result)) {
+      answer.abandon_count = poisoned->abandon_count;
+      const Poison poison{poisoned->abandon_count, decision.limit, abandon->error_message, {}};
+      Failure failure;
+      failure.type = "Poison";
+      failure.text = abandon->error_message.value_or("");
+      return condemn(out, {poison_reason(parts_.rules->profile()), describe(poison), true},
+                     decision.counters, std::move(failure), now);
+    }
+    Plan plan;
+    plan.kind = Plan::Kind::release;
+    plan.ending = Abandoned{abandon->increment_count, now + abandon->delay,
+                            abandon->error_message ? redact(*abandon->error_message) : ""};
+    return plan;
+  }
+  Plan plan = procedure_.after_success(item);
+  if (std::holds_alternative<PullReleased>(ending)) {
+    plan = {};
+    plan.kind = Plan::Kind::release;
+    plan.ending = ReleasedUnrun{};
+  }
+  return plan;
+}
+
+Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> settlements) {
+  const TimePoint now = parts_.clock.now();
+  std::vector<PullAnswer> answers(settlements.size());
+  std::vector<Ended> ended;
+  ended.reserve(settlements.size());
+  for (std::size_t i = 0; i < settlements.size(); ++i) {
+    OutPtr out = take(settlements[i].lease);
+    if (out == nullptr) {
+      answers[i].fate = PullAnswer::Fate::lease_lost;
+      continue;
+    }
+    Plan plan = plan_for(*out, settlements[i].ending, now, answers[i]);
+    ended.push_back({std::move(out), std::move(plan), i, {}});
+  }
+  if (auto done = finish(ended, &answers, now); !done) {
+    for (Ended& each : ended) keep(std::move(each.out));
+    return done.error();
+  }
+  return answers;
+}
+
+/// Record durable, then source settled, then the mark taken off.
+Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
+                              TimePoint now) {
+  if (ended.empty()) return {};
+  if (auto recorded = record(ended, now); !recorded) return recorded.error();
+  const auto settled = settle_source(ended, now);
+  if (!settled) return settled.error();
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    Plan& plan = ended[i].plan;
+    const bool lost = (*settled)[i].settled == Settled::lease_lost;
+    if (!lost && plan.kind == Plan::Kind::dead && !writer_.is_office()) {
+      marks_.settled(
+          {plan.record->id, plan.record->occurrence, plan.record->status, ended[i].version, 0});
+    }
+    if (answers == nullptr) continue;
+    PullAnswer& answer = (*answers)[ended[i].place];
+    answer.fate = lost ? PullAnswer::Fate::lease_lost : fate_of(plan.kind);
+    if (lost) continue;
+    if (plan.record) answer.record = plan.record->id;
+    if (plan.again) answer.next_at = plan.again->when;
+    if (const auto* death = std::get_if<DeadLetterAs>(&plan.decision.verdict)) {
+      answer.reason = death->reason;
+    }
+  }
+  return {};
+}
+
+Result<void> PullDesk::record(std::vector<Ended>& ended, TimePoint now) {
+  std::vector<Change> changes;
+  std::vector<std::pair<std::size_t, std::size_t>> places;  // of appends, and whose they are
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    Plan& plan = ended[i].plan;
+    for (const Change& change : plan.changes) changes.push_back(change);
+    if (plan.kind != Plan::Kind::dead && plan.kind != Plan::Kind::wait) continue;
+    const Delivery& delivery = ended[i].out->item.delivery;
+    if (!plan.named) {
+      if (auto named = writer_.name(delivery, *plan.record); !named) return named.error();
+      plan.named = true;
+    }
+    places.emplace_back(changes.size(), i);
+    writer_.write(delivery, plan.record, plan.attempts, now, changes);
+  }
+  if (changes.empty()) return {};
+  const auto applied = apply_with_marks(std::move(changes), now);
+  if (!applied) return applied.error();
+  for (const auto& [place, owner] : places) {
+    const Applied& answer = (*applied)[place];
+    if (answer.effect != Effect::merged) ended[owner].version = answer.version;
+  }
+  return {};
+}
+
+/// Marks go along with what is written anyway. If that is refused they may be to blame, so what has
+/// to be written is tried once more without them.
+Result<std::vector<Applied>> PullDesk::apply_with_marks(std::vector<Change> changes,
+                                                        TimePoint now) {
+  const std::lock_guard lock(marks_mutex_);
+  const std::size_t own = changes.size();
+  marks_.put(marks_at_once, now, changes);
+  auto applied = parts_.office.apply(changes);
+  if (applied) {
+    marks_.done();
+    return applied;
+  }
+  const bool had_marks = changes.size() > own;
+  marks_.refused(true);
+  if (!had_marks || own == 0) return applied;
+  return parts_.office.apply(std::span<const Change>(changes).first(own));
+}
+
+void PullDesk::tidy() {
+  const TimePoint now = parts_.clock.now();
+  forget_lapsed(now);
+  for (std::size_t owed = marks_.size(); owed > 0;) {
+    if (!apply_with_marks({}, now)) return;  // whoever writes next takes them along
+    owed -= std::min(owed, marks_at_once);
+  }
+}
+
+Result<std::vector<SettleAnswer>> PullDesk::settle_source(std::vector<Ended>& ended,
+                                                          TimePoint now) {
+  std::vector<Settlement> settlements;
+  settlements.reserve(ended.size());
+  for (Ended& each : ended) {
+    settlements.push_back({each.out->item.delivery.lease, each.plan.ending});
+  }
+  return parts_.source.settle(settlements, now);
+}
+
+Result<std::vector<bool>> PullDesk::renew(std::span<const LeaseToken> leases, Millis lease_for) {
+  const TimePoint now = parts_.clock.now();
+  auto live = parts_.source.renew(leases, now, lease_for);
+  if (!live) return live;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    const auto found = out_.find(leases[i]);
+    if (found == out_.end()) {
+      (*live)[i] = false;
+    } else if ((*live)[i]) {
+      found->second->until = std::max(found->second->until, now + lease_for);
+    }
+  }
+  return live;
+}
+
+PullDesk::OutPtr PullDesk::take(const LeaseToken& lease) {
+  const std::lock_guard lock(mutex_);
+  const auto found = out_.find(lease);
+  if (found == out_.end()) return nullptr;
+  OutPtr out = std::move(found->second);
+  out_.erase(found);
+  return out;
+}
+
+void PullDesk::keep(OutPtr out) {
+  if (out == nullptr) return;
+  const LeaseToken lease = out->item.delivery.lease;
+  const std::lock_guard lock(mutex_);
+  out_[lease] = std::move(out);
+}
+
+/// Leases that ran out: the source hands those messages out again under other tokens.
+void PullDesk::forget_lapsed(TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (now < look_again_) return;
+  look_again_ = now + between_looks;
+  std::erase_if(out_, [now](const auto& each) { return each.second->until <= now; });
+}
+
+std::size_t PullDesk::held() const {
+  const std::lock_guard lock(mutex_);
+  return out_.size();
+}
+
+}  // namespace dlo

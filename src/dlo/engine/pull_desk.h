@@ -1,0 +1,139 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "dlo/broker/broker.h"
+#include "dlo/core/abandon.h"
+#include "dlo/core/decide.h"
+#include "dlo/engine/clock.h"
+#include "dlo/engine/handler_table.h"
+#include "dlo/engine/marks.h"
+#include "dlo/engine/procedure.h"
+#include "dlo/engine/suspects.h"
+#include "dlo/engine/writer.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+// How a worker ends what it was given.
+struct PullCompleted {};
+struct PullFailed {
+  Failure failure;
+};
+struct PullReleased {};  // not begun: nothing is counted
+struct PullCondemned {   // dead, because the worker says so (S0-36)
+  std::string reason;
+  std::string description;
+};
+using PullEnding =
+    std::variant<PullCompleted, PullFailed, PullReleased, PullCondemned, AbandonOptions>;
+
+struct PullSettlement {
+  LeaseToken lease;
+  PullEnding ending;
+};
+
+/// What became of it.
+struct PullAnswer {
+  enum class Fate : std::uint8_t { completed, retried, dead, released, lease_lost, dropped };
+  Fate fate = Fate::completed;
+  std::string reason;                // of a death
+  std::optional<RecordId> record;    // of a death or a wait in the office
+  std::optional<TimePoint> next_at;  // of a retry
+  std::uint32_t abandon_count = 0;   // after an abandon
+};
+[[nodiscard]] std::string_view name_of(PullAnswer::Fate fate) noexcept;
+
+/// Where workers elsewhere come for messages of one source and say how it went: the procedure of
+/// DESIGN 3 with the handler in somebody else's hands. Receiving is the start (R1); what dies is
+/// durable in the office before the source is settled (I1). Nothing here waits for messages and no
+/// thread is bound to one that is out, so thousands can be.
+/// Threads  Any method from any thread. Of several settlements of one lease exactly one counts.
+class PullDesk {
+ public:
+  struct Parts {
+    Broker& source;
+    Office& office;
+    std::shared_ptr<const RuleBook> rules;
+    const Clock& clock;
+    Origin origin;
+    RecordWriter* writer = nullptr;  // null: deaths are appended to the office
+  };
+  explicit PullDesk(Parts parts);
+
+  struct Handed {
+    LeaseToken lease;
+    MessagePtr message;
+    Counters counters;  // this start included
+    TimePoint leased_until{};
+    std::string last_error;
+  };
+  /// Up to `limit` messages that are to be run; may be fewer than there are. What must not run
+  /// (expired, invalid, at its limit, known to the office) is dealt with here.
+  [[nodiscard]] Result<std::vector<Handed>> receive(std::size_t limit, Millis lease_for);
+
+  /// One answer each, in order. An error: nothing was settled, everything is still in the workers'
+  /// hands; call again.
+  [[nodiscard]] Result<std::vector<PullAnswer>> settle(std::vector<PullSettlement> settlements);
+
+  /// Answers which leases live.
+  [[nodiscard]] Result<std::vector<bool>> renew(std::span<const LeaseToken> leases,
+                                                Millis lease_for);
+
+  /// To be called now and then: forgets leases that ran out, and takes off the mark
+  /// `source_unsettled` of what died last (R3).
+  void tidy();
+
+  [[nodiscard]] std::size_t held() const;
+  [[nodiscard]] const RuleBook& rules() const noexcept { return *parts_.rules; }
+
+ private:
+  struct Out {
+    Item item;
+    TimePoint started{};
+    TimePoint until{};
+  };
+  using OutPtr = std::unique_ptr<Out>;
+  struct Ended {  // on its way through record and settlement
+    OutPtr out;
+    Plan plan;
+    std::size_t place = 0;  // of its answer
+    std::optional<std::uint64_t> version;
+  };
+
+  [[nodiscard]] Plan plan_for(Out& out, PullEnding& ending, TimePoint now, PullAnswer& answer);
+  [[nodiscard]] Plan condemn(Out& out, DeadLetterAs verdict, const Counters& counters,
+                             Failure failure, TimePoint now);
+  [[nodiscard]] Result<void> record(std::vector<Ended>& ended, TimePoint now);
+  [[nodiscard]] Result<std::vector<Applied>> apply_with_marks(std::vector<Change> changes,
+                                                              TimePoint now);
+  [[nodiscard]] Result<std::vector<SettleAnswer>> settle_source(std::vector<Ended>& ended,
+                                                                TimePoint now);
+  [[nodiscard]] Result<void> finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
+                                    TimePoint now);
+  [[nodiscard]] OutPtr take(const LeaseToken& lease);
+  void keep(OutPtr out);
+  void forget_lapsed(TimePoint now);
+
+  Parts parts_;
+  AppendingWriter appending_;
+  RecordWriter& writer_;
+  Suspects suspects_;
+  HandlerTable workers_;
+  Procedure procedure_;
+  Marks marks_;
+  std::mutex marks_mutex_;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<LeaseToken, OutPtr> out_;
+  TimePoint look_again_{};
+};
+
+}  // namespace dlo
