@@ -8,6 +8,8 @@
 #include "dlo/api/dead_letters.h"
 #include "dlo/api/groups.h"
 #include "dlo/api/jobs.h"
+#include "dlo/api/poison.h"
+#include "dlo/api/queues.h"
 #include "dlo/api/tokens.h"
 
 namespace dlo::api {
@@ -28,7 +30,7 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
 
 }  // namespace
 
-Service::Service(Office& office, const Clock& clock, ServiceOptions options)
+Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
     : tokens_(office),
       jobs_(office),
       runner_(office, jobs_, clock, {}),
@@ -45,9 +47,18 @@ Service::Service(Office& office, const Clock& clock, ServiceOptions options)
        answering([&office](const Request& request) { return health(office, request); })});
   append(routes, reports_.routes());
   append(routes, dead_letter_routes(office, slow_));
-  append(routes, act_routes({office, [](const std::string&) { return false; }}));
+  append(routes, act_routes({office, [this](const std::string& source) {
+                               return hall_ != nullptr && hall_->find(source) != nullptr;
+                             }}));
   append(routes, group_routes(office));
   append(routes, book_routes(office));
+  if (queues != nullptr) {
+    hall_ = std::make_unique<QueueHall>(
+        QueueHall::Parts{*queues, office, clock, quick_, options.origin});
+    append(routes, queue_routes(*hall_, office, clock));
+    append(routes, queue_message_routes(*hall_));
+  }
+  append(routes, poison_routes(office, hall_.get()));
   append(routes, token_routes(tokens_));
   append(routes, job_routes({office, jobs_, [this] { runner_.wake(); }}));
   front_ = std::make_unique<Front>(Front::Parts{Router(std::move(routes)), clock, quick_, slow_,
@@ -66,7 +77,16 @@ Service::~Service() {
   stop();
 }
 
+std::vector<Error> Service::troubles() const {
+  return hall_ == nullptr ? std::vector<Error>() : hall_->troubles();
+}
+
+void Service::stop_waiting() {
+  if (hall_ != nullptr) hall_->close();
+}
+
 void Service::stop() {
+  stop_waiting();
   runner_.stop();
   quick_.close();
   slow_.close();

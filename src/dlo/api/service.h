@@ -2,9 +2,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dlo/access/token_book.h"
 #include "dlo/api/front.h"
+#include "dlo/api/queue_hall.h"
 #include "dlo/api/reports.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/record.h"
@@ -23,10 +25,11 @@ struct ServiceOptions {
   bool tokens_always = false;        // also while there are none: whoever listens beyond loopback
 };
 
-/// All resources over one office. References outlive it; exchanges must not.
+/// All resources over one office and, if there are any, its queues. References outlive it.
 class Service {
  public:
-  Service(Office& office, const Clock& clock, ServiceOptions options);
+  /// `queues` null: no queues are served.
+  Service(Office& office, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -37,6 +40,11 @@ class Service {
   }
   [[nodiscard]] const Router& router() const noexcept { return front_->router(); }
 
+  /// Queues that could not be opened.
+  [[nodiscard]] std::vector<Error> troubles() const;
+
+  /// Answers everybody who waits for messages; what comes in is still served.
+  void stop_waiting();
   /// Finishes what was taken in.
   void stop();
 
@@ -47,6 +55,7 @@ class Service {
   WorkerPool quick_;
   WorkerPool slow_;
   Reports reports_;
+  std::unique_ptr<QueueHall> hall_;
   std::unique_ptr<Front> front_;
 };
 

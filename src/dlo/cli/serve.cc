@@ -9,6 +9,7 @@
 
 #include "dlo/access/token_book.h"
 #include "dlo/api/service.h"
+#include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/clock.h"
 #include "dlo/server/http_server.h"
@@ -113,7 +114,12 @@ int serve(Context& context, const ServeArguments& arguments) {
   api::ServiceOptions chosen;
   chosen.tokens_always = !is_loopback(options->host);
   chosen.origin.node = node_name();
-  api::Service service(**office, clock, chosen);
+  auto queues = EmbeddedQueues::open(context.data + "/queues", clock.now());
+  if (!queues) return fail(context, queues.error());
+  api::Service service(**office, queues->get(), clock, chosen);
+  for (const Error& trouble : service.troubles()) {
+    context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
+  }
   auto server = HttpServer::listen(*options, [&service](HttpRequest request, ExchangePtr exchange) {
     service.handle(std::move(request), std::move(exchange));
   });
@@ -126,11 +132,13 @@ int serve(Context& context, const ServeArguments& arguments) {
   std::thread waiter([&] {
     const int number = signals.wait();
     context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;
+    service.stop_waiting();
     (*server)->stop(drain_for);
   });
   (*server)->run();
   waiter.join();
   service.stop();  // what it was still doing is done before the server and the office go
+  if (const auto closed = (*queues)->close(); !closed) fail(context, closed.error());
   context.out << "Stopped. Everything acknowledged is in '" << context.data << "'." << std::endl;
   return exit_ok;
 }

@@ -132,7 +132,7 @@ class Asking : public ::testing::Test {
     EXPECT_EQ(told.status(), 201) << told;
     return told.at("id");
   }
-  virtual void start() { service_ = std::make_unique<Service>(office_, clock_, options_); }
+  virtual void start() { service_ = std::make_unique<Service>(office_, nullptr, clock_, options_); }
 
   MemoryOffice office_;
   ManualClock clock_{testing::noon};

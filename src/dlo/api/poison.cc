@@ -1,0 +1,160 @@
+#include "dlo/api/poison.h"
+
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/audit_text.h"
+#include "dlo/api/body.h"
+#include "dlo/core/spelling.h"
+#include "dlo/durable/runtime.h"
+#include "dlo/json/json.h"
+#include "dlo/json/writer.h"
+#include "dlo/store/poison_book.h"
+
+namespace dlo::api {
+namespace {
+
+/// Nobody is told: the instance failed when its item was poisoned, and a retry is a person's act.
+class NoHooks final : public OwnerHooks {
+ public:
+  Result<void> fail_orchestration(const Owner&, const Poison&) override { return {}; }
+  Result<void> notify_parent(const Owner&, const Poison&) override { return {}; }
+  Result<void> fail_activity(const Owner&, const Poison&) override { return {}; }
+  void warn(const std::string&) override {}
+};
+
+struct Book {
+  Office& office;
+  QueueHall* hall;
+  PoisonKind kind;
+};
+
+Result<std::int64_t> poison_id(const Request& request) {
+  const std::string& text = request.path.front();
+  std::int64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error == std::errc() && end == text.data() + text.size()) return id;
+  return Error{Code::invalid_argument, "api.poison",
+               in_quotes(text) + " is not a poison id: a whole number, as lists show them"};
+}
+
+/// Null: there is none. A backend without a poison book has none (S3-36).
+Result<std::optional<PoisonDetail>> find(const Book& book, std::int64_t id) {
+  PoisonBook* poison = book.office.extras().poison;
+  if (poison == nullptr) return std::optional<PoisonDetail>();
+  return poison->get(book.kind, id);
+}
+
+HttpResponse list(const Book& book, const Request& request) {
+  std::optional<std::string> instance;
+  if (const auto* given = request.find("instance")) instance = *given;
+  JsonWriter json;
+  json.begin_object().key("items").begin_array();
+  if (PoisonBook* poison = book.office.extras().poison) {
+    const auto items = poison->list(book.kind, instance);
+    if (!items) return problem_of(items.error());
+    for (const PoisonItem& item : *items) json.raw(to_json(item));
+  }
+  json.end_array().end_object();
+  return json_answer(json.take());
+}
+
+HttpResponse show(const Book& book, const Request& request) {
+  const auto id = poison_id(request);
+  if (!id) return problem_of(id.error());
+  const auto detail = find(book, *id);
+  if (!detail) return problem_of(detail.error());
+  if (!*detail) {
+    return problem(404, "not_found",
+                   "There is no poisoned item " + std::to_string(*id) + " of this kind.");
+  }
+  return json_answer(to_json(**detail));
+}
+
+HttpResponse yes_or_no(std::string_view name, bool answer) {
+  JsonWriter json;
+  json.begin_object();
+  json.key(name).boolean(answer).end_object();
+  return json_answer(json.take());
+}
+
+HttpResponse remove(const Book& book, const Request& request) {
+  const auto id = poison_id(request);
+  if (!id) return problem_of(id.error());
+  const auto detail = find(book, *id);
+  if (!detail) return problem_of(detail.error());
+  if (!*detail) return yes_or_no("removed", false);
+  const RecordId record = (*detail)->item.record;
+  Transition away;
+  away.id = record;
+  away.to = Status::discarding;
+  away.now = request.now;
+  const std::vector<Change> changes{away,
+                                    audit_of(request, "poison.remove", to_string(record), "{}")};
+  const auto applied = book.office.apply(changes);
+  // Somebody else took it out between the look and the act: for the caller it is simply gone.
+  if (!applied && applied.error().code == Code::conflict) return yes_or_no("removed", false);
+  return applied ? yes_or_no("removed", true) : problem_of(applied.error());
+}
+
+HttpResponse retry(const Book& book, const Request& request) {
+  const auto id = poison_id(request);
+  if (!id) return problem_of(id.error());
+  if (auto read = read_body(request, [](JsonFields&) {}); !read) return problem_of(read.error());
+  const auto detail = find(book, *id);
+  if (!detail) return problem_of(detail.error());
+  if (!*detail) return yes_or_no("retried", false);
+  const std::string& source = (*detail)->work_item->source;
+  const auto window = book.hall == nullptr ? nullptr : book.hall->find(source);
+  if (window == nullptr) {
+    return problem(
+        409, "conflict",
+        "The item came from " + in_quotes(source) +
+            ", which is no queue of this server. Nothing was changed; declare the queue, "
+            "or let the runtime itself retry it.");
+  }
+  const std::vector<Change> trail{
+      audit_of(request, "poison.retry", to_string((*detail)->item.record), "{}")};
+  if (const auto applied = book.office.apply(trail); !applied) return problem_of(applied.error());
+  NoHooks hooks;
+  DurableRuntime runtime({book.office, window->queue(), window->queue(), window->rules(), hooks});
+  const auto retried = runtime.retry_poison(book.kind, *id, request.now);
+  if (!retried) return problem_of(retried.error());
+  window->wake();
+  return yes_or_no("retried", *retried);
+}
+
+using Answer = HttpResponse (*)(const Book&, const Request&);
+
+Route route(std::string_view method, std::string_view pattern, Role role, const Book& book,
+            Answer answer, std::vector<std::string_view> query = {}) {
+  return {method,
+          pattern,
+          role,
+          Lane::quick,
+          std::move(query),
+          answering([book, answer](const Request& request) { return answer(book, request); })};
+}
+
+}  // namespace
+
+std::vector<Route> poison_routes(Office& office, QueueHall* hall) {
+  const Book orchestrations{office, hall, PoisonKind::orchestration};
+  const Book activities{office, hall, PoisonKind::activity};
+  return {
+      route("GET", "/v1/poison/orchestrations", Role::reader, orchestrations, list, {"instance"}),
+      route("GET", "/v1/poison/orchestrations/{poison_id}", Role::reader, orchestrations, show),
+      route("DELETE", "/v1/poison/orchestrations/{poison_id}", Role::operator_, orchestrations,
+            remove),
+      route("POST", "/v1/poison/orchestrations/{poison_id}/retry", Role::operator_, orchestrations,
+            retry),
+      route("GET", "/v1/poison/activities", Role::reader, activities, list, {"instance"}),
+      route("GET", "/v1/poison/activities/{poison_id}", Role::reader, activities, show),
+      route("DELETE", "/v1/poison/activities/{poison_id}", Role::operator_, activities, remove),
+      route("POST", "/v1/poison/activities/{poison_id}/retry", Role::operator_, activities, retry),
+  };
+}
+
+}  // namespace dlo::api

@@ -1,0 +1,186 @@
+#include "dlo/api/queue_hall.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dlo/api/body.h"
+#include "dlo/core/spelling.h"
+
+namespace dlo::api {
+namespace {
+
+constexpr std::chrono::milliseconds between_ticks{20};  // while somebody waits
+constexpr std::chrono::seconds between_tidyings{5};
+constexpr std::size_t most_queues = 10'000;
+
+std::string document_of(const QueueSettings& settings) {
+  JsonWriter json;
+  json.begin_object();
+  write_members(json, settings);
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace
+
+QueueHall::QueueHall(const Parts& parts) : parts_(parts) {
+  open_all();
+  keeper_ = std::thread([this] { look_after(); });
+}
+
+QueueHall::~QueueHall() {
+  close();
+}
+
+void QueueHall::open_all() {
+  Ledger* ledger = parts_.office.extras().ledger;
+  if (ledger != nullptr) {
+    const auto documents = ledger->documents(queue_kind, "", most_queues);
+    if (!documents) {
+      troubles_.push_back(documents.error());
+      return;
+    }
+    for (const Document& document : *documents) {
+      QueueSettings settings;
+      const auto read = read_object(document.body, [&](JsonFields& fields) {
+        settings = read_queue_settings(fields, document.key);
+      });
+      auto window =
+          read ? open(settings, false) : Result<std::shared_ptr<QueueWindow>>(read.error());
+      if (window) {
+        windows_[document.key] = std::move(*window);
+      } else {
+        troubles_.push_back(window.error());
+      }
+    }
+  }
+  for (const std::string& name : parts_.queues.names()) {
+    if (windows_.contains(name)) continue;
+    QueueSettings settings;  // made by somebody else, with settings of its own
+    settings.source.source = name;
+    auto window = open(settings, true);
+    if (window) {
+      windows_[name] = std::move(*window);
+    } else {
+      troubles_.push_back(window.error());
+    }
+  }
+}
+
+Result<std::shared_ptr<QueueWindow>> QueueHall::open(const QueueSettings& settings, bool exists) {
+  auto profile = find_profile(settings.profile);
+  if (!profile) return profile.error();
+  auto rules = RuleBook::build(std::move(*profile));
+  if (!rules) return rules.error();
+  auto queue =
+      exists ? parts_.queues.find(settings.source.source) : parts_.queues.declare(settings.source);
+  if (!queue) return queue.error();
+  const QueueWindow::Parts parts{parts_.office, parts_.clock, parts_.pool, parts_.origin, [this] {
+                                   const std::lock_guard lock(keeper_mutex_);
+                                   waiting_ = true;
+                                   keeper_wake_.notify_one();
+                                 }};
+  return std::make_shared<QueueWindow>(parts, std::move(*queue), settings,
+                                       std::make_shared<const RuleBook>(std::move(*rules)));
+}
+
+Result<QueueHall::Declared> QueueHall::declare(const QueueSettings& settings, AddAudit audit) {
+  const std::lock_guard one_at_a_time(declaring_);
+  const std::string& name = settings.source.source;
+  if (auto named = check_queue_name(name); !named) return named.error();
+  if (auto sane = check(settings.source); !sane) return sane.error();
+  if (auto profile = find_profile(settings.profile); !profile) {
+    return Error{Code::invalid_argument, "api.queue", profile.error().detail};
+  }
+  const auto before = find(name);
+  if (before != nullptr) {
+    if (document_of(before->settings()) == document_of(settings)) return Declared{before, false};
+    if (!before->retire()) {
+      return Error{Code::conflict, "api.queue",
+                   std::to_string(before->held()) + " messages of queue " + in_quotes(name) +
+                       " are in workers' hands under its present settings; nothing was changed. "
+                       "Pause the queue, wait until they are settled, and declare it again."};
+    }
+  }
+  const std::vector<Change> changes{PutDocument{queue_kind, name, document_of(settings), {}},
+                                    std::move(audit)};
+  const auto applied = parts_.office.apply(changes);
+  // Office first (R4): if the rest fails the queue is made when the server starts again.
+  auto window =
+      applied ? open(settings, false) : Result<std::shared_ptr<QueueWindow>>(applied.error());
+  if (!window && before != nullptr) {  // go on as before
+    if (auto restored = open(before->settings(), false)) {
+      const std::lock_guard lock(mutex_);
+      windows_[name] = std::move(*restored);
+    }
+  }
+  if (!window) return window.error();
+  const std::lock_guard lock(mutex_);
+  windows_[name] = *window;
+  return Declared{std::move(*window), before == nullptr};
+}
+
+std::shared_ptr<QueueWindow> QueueHall::find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = windows_.find(name);
+  return found == windows_.end() ? nullptr : found->second;
+}
+
+Result<std::shared_ptr<QueueWindow>> QueueHall::get(const std::string& name) const {
+  if (auto found = find(name)) return found;
+  std::vector<std::string> names;
+  for (const auto& window : all()) names.push_back(window->settings().source.source);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string_view close = nearest(name, known);
+  return Error{Code::not_found, "api.queue",
+               "There is no queue " + in_quotes(name) +
+                   (close.empty() ? "" : "; did you mean " + in_quotes(close) + "?") +
+                   ". Declare it first: PUT /v1/queues/NAME."};
+}
+
+std::vector<std::shared_ptr<QueueWindow>> QueueHall::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<QueueWindow>> windows;
+  for (const auto& [name, window] : windows_) windows.push_back(window);
+  return windows;
+}
+
+void QueueHall::look_after() {
+  std::unique_lock lock(keeper_mutex_);
+  auto tidy_at = std::chrono::steady_clock::now() + between_tidyings;
+  while (!closed_) {
+    if (waiting_) {
+      keeper_wake_.wait_for(lock, between_ticks, [this] { return closed_; });
+    } else {
+      keeper_wake_.wait_for(lock, between_tidyings, [this] { return closed_ || waiting_; });
+    }
+    if (closed_) return;
+    const bool tidying = std::chrono::steady_clock::now() >= tidy_at;
+    if (tidying) tidy_at = std::chrono::steady_clock::now() + between_tidyings;
+    waiting_ = false;
+    lock.unlock();
+    bool somebody = false;
+    for (const auto& window : all()) {
+      somebody = window->tick() || somebody;
+      if (tidying) window->tidy();
+    }
+    lock.lock();
+    waiting_ = waiting_ || somebody;
+  }
+}
+
+void QueueHall::close() {
+  {
+    const std::lock_guard lock(keeper_mutex_);
+    if (closed_) return;
+    closed_ = true;
+  }
+  keeper_wake_.notify_all();
+  keeper_.join();
+  for (const auto& window : all()) {
+    window->close();
+    window->tidy();
+  }
+}
+
+}  // namespace dlo::api

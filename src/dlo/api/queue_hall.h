@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dlo/api/queue_window.h"
+#include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/core/result.h"
+#include "dlo/engine/clock.h"
+#include "dlo/server/worker_pool.h"
+#include "dlo/store/office.h"
+
+namespace dlo::api {
+
+/// All queues of the server. A queue is declared before it is used: a misspelt name is refused, not
+/// made. Threads: any method from any thread.
+class QueueHall {
+ public:
+  struct Parts {
+    EmbeddedQueues& queues;
+    Office& office;
+    const Clock& clock;
+    WorkerPool& pool;
+    Origin origin;
+  };
+  /// Opens a window for every queue that was declared or is in the directory. What cannot be opened
+  /// is in `troubles`.
+  explicit QueueHall(const Parts& parts);
+  ~QueueHall();
+  QueueHall(const QueueHall&) = delete;
+  QueueHall& operator=(const QueueHall&) = delete;
+
+  struct Declared {
+    std::shared_ptr<QueueWindow> window;
+    bool made = false;  // it was not there before
+  };
+  /// Makes it, or gives it these settings from now on: refused (conflict) while messages are in
+  /// workers' hands, who took them under the old ones. `audit` is written with the settings.
+  [[nodiscard]] Result<Declared> declare(const QueueSettings& settings, AddAudit audit);
+  /// Null: nobody declared it.
+  [[nodiscard]] std::shared_ptr<QueueWindow> find(const std::string& name) const;
+  /// The same, with words for who asked.
+  [[nodiscard]] Result<std::shared_ptr<QueueWindow>> get(const std::string& name) const;
+  [[nodiscard]] std::vector<std::shared_ptr<QueueWindow>> all() const;
+
+  [[nodiscard]] const std::vector<Error>& troubles() const noexcept { return troubles_; }
+
+  /// Answers everybody who waits, and looks after nobody any more.
+  void close();
+
+ private:
+  [[nodiscard]] Result<std::shared_ptr<QueueWindow>> open(const QueueSettings& settings,
+                                                          bool exists);
+  void open_all();
+  void look_after();
+
+  const Parts parts_;
+  std::vector<Error> troubles_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<QueueWindow>> windows_;
+  std::mutex declaring_;
+
+  std::mutex keeper_mutex_;
+  std::condition_variable keeper_wake_;
+  bool waiting_ = false;
+  bool closed_ = false;
+  std::thread keeper_;
+};
+
+}  // namespace dlo::api

@@ -1,0 +1,223 @@
+#include "dlo/api/queue_window.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "dlo/api/answers.h"
+
+namespace dlo::api {
+namespace {
+
+constexpr std::size_t written_at_once = 256;  // requests, each of one message or many
+constexpr Millis between_office_looks{100};
+
+}  // namespace
+
+QueueWindow::QueueWindow(const Parts& parts, std::unique_ptr<EmbeddedQueue> queue,
+                         QueueSettings settings, std::shared_ptr<const RuleBook> rules)
+    : parts_(parts),
+      settings_(std::move(settings)),
+      rules_(std::move(rules)),
+      queue_(std::move(queue)),
+      office_source_(parts_.office, settings_.source.source),
+      desk_({*queue_, parts_.office, rules_, parts_.clock, parts_.origin}),
+      office_desk_(
+          {office_source_, parts_.office, rules_, parts_.clock, parts_.origin, &office_source_}),
+      sender_(parts_.pool, written_at_once,
+              [this](std::vector<Sending> all) { publish(std::move(all)); }),
+      settler_(parts_.pool, written_at_once,
+               [this](std::vector<Settling> all) { settle_all(std::move(all)); }) {}
+
+bool QueueWindow::send(std::vector<Publication> messages, Sent told) {
+  return sender_.add({std::move(messages), std::move(told)});
+}
+
+void QueueWindow::publish(std::vector<Sending> sendings) {
+  const TimePoint now = parts_.clock.now();
+  std::vector<Publication> all;
+  for (const Sending& each : sendings) {
+    all.insert(all.end(), each.messages.begin(), each.messages.end());
+  }
+  auto together = queue_->publish(all, now);
+  if (together) {
+    auto next = together->begin();
+    for (Sending& each : sendings) {
+      const auto end = next + static_cast<std::ptrdiff_t>(each.messages.size());
+      each.told(std::vector<PublishAnswer>(next, end));
+      next = end;
+    }
+  } else if (sendings.size() == 1) {
+    sendings.front().told(together);
+  } else {  // one of them may be too large for what is left: each for itself
+    for (Sending& each : sendings) each.told(queue_->publish(each.messages, now));
+  }
+  wake();
+}
+
+bool QueueWindow::settle(std::vector<PullSettlement> settlements, Settled told) {
+  return settler_.add({std::move(settlements), std::move(told)});
+}
+
+void QueueWindow::settle_all(std::vector<Settling> settlings) {
+  std::vector<PullSettlement> all;
+  for (const Settling& each : settlings) {
+    all.insert(all.end(), each.settlements.begin(), each.settlements.end());
+  }
+  auto together = settle_now(std::move(all));
+  if (!together && settlings.size() > 1 && !is_retryable(together.error().code)) {
+    for (Settling& each : settlings) each.told(settle_now(std::move(each.settlements)));
+  } else if (!together) {
+    for (Settling& each : settlings) each.told(together.error());
+  } else {
+    auto next = together->begin();
+    for (Settling& each : settlings) {
+      const auto end = next + static_cast<std::ptrdiff_t>(each.settlements.size());
+      each.told(
+          std::vector<PullAnswer>(std::make_move_iterator(next), std::make_move_iterator(end)));
+      next = end;
+    }
+  }
+  wake();  // followers of a key may be free
+}
+
+/// Tokens do not say where they come from: what the queue's desk does not know is the other one's.
+Result<std::vector<PullAnswer>> QueueWindow::settle_now(std::vector<PullSettlement> settlements) {
+  std::vector<PullSettlement> again;
+  std::vector<std::size_t> places;
+  const bool two_desks = office_desk_.held() > 0;
+  const auto copies = two_desks ? settlements : std::vector<PullSettlement>();
+  auto answers = desk_.settle(std::move(settlements));
+  if (!answers || !two_desks) return answers;
+  for (std::size_t i = 0; i < answers->size(); ++i) {
+    if ((*answers)[i].fate != PullAnswer::Fate::lease_lost) continue;
+    places.push_back(i);
+    again.push_back(copies[i]);
+  }
+  if (again.empty()) return answers;
+  auto others = office_desk_.settle(std::move(again));
+  if (!others) return others;
+  for (std::size_t i = 0; i < places.size(); ++i) (*answers)[places[i]] = (*others)[i];
+  return answers;
+}
+
+Result<std::vector<bool>> QueueWindow::renew(const std::vector<LeaseToken>& leases,
+                                             Millis lease_for) {
+  auto live = desk_.renew(leases, lease_for);
+  if (!live || office_desk_.held() == 0) return live;
+  const auto others = office_desk_.renew(leases, lease_for);
+  if (!others) return others;
+  for (std::size_t i = 0; i < live->size(); ++i) (*live)[i] = (*live)[i] || (*others)[i];
+  return live;
+}
+
+/// Messages that wait in the office are few and their times are known to nobody here, so the office
+/// is asked now and then and not by every receiver.
+bool QueueWindow::may_ask_office(TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (now < ask_office_at_) return false;
+  ask_office_at_ = now + between_office_looks;
+  return true;
+}
+
+Result<QueueWindow::Handed> QueueWindow::fetch(const Wanted& wanted) {
+  const std::shared_lock lock(retire_mutex_);
+  if (retired_) return Handed{};
+  auto handed = desk_.receive(wanted.limit, wanted.lease_for);
+  if (!handed || handed->size() >= wanted.limit || !may_ask_office(parts_.clock.now())) {
+    return handed;
+  }
+  auto more = office_desk_.receive(wanted.limit - handed->size(), wanted.lease_for);
+  if (!more) return handed->empty() ? more : handed;
+  handed->insert(handed->end(), std::make_move_iterator(more->begin()),
+                 std::make_move_iterator(more->end()));
+  return handed;
+}
+
+void QueueWindow::receive(const Wanted& wanted, const ExchangePtr& exchange, Render render) {
+  if (exchange->gone()) return exchange->send(render({}));  // nothing for somebody who left
+  auto handed = fetch(wanted);
+  if (!handed) return exchange->send(problem_of(handed.error()));
+  if (!handed->empty() || wanted.wait <= Millis{0}) return exchange->send(render(*handed));
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) {
+      waiters_.push_back({wanted, parts_.clock.now() + wanted.wait, exchange, std::move(render)});
+      render = nullptr;
+    }
+  }
+  if (render) return exchange->send(render(*handed));
+  parts_.somebody_waits();
+}
+
+/// Whoever waits longest gets what there is.
+void QueueWindow::wake() {
+  while (true) {
+    Waiter first;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiters_.empty()) return;
+      first = std::move(waiters_.front());
+      waiters_.pop_front();
+    }
+    if (first.exchange->gone()) continue;  // nothing is handed to somebody who left
+    auto handed = fetch(first.wanted);
+    if (!handed) {
+      first.exchange->send(problem_of(handed.error()));
+      continue;
+    }
+    if (!handed->empty()) {
+      first.exchange->send(first.render(*handed));
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    waiters_.push_front(std::move(first));
+    return;
+  }
+}
+
+bool QueueWindow::tick() {
+  wake();
+  const TimePoint now = parts_.clock.now();
+  std::vector<Waiter> over;
+  bool waiting = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto ends = std::stable_partition(
+        waiters_.begin(), waiters_.end(),
+        [&](const Waiter& each) { return now < each.until && !each.exchange->gone(); });
+    over.assign(std::make_move_iterator(ends), std::make_move_iterator(waiters_.end()));
+    waiters_.erase(ends, waiters_.end());
+    waiting = !waiters_.empty();
+  }
+  for (Waiter& each : over) each.exchange->send(each.render({}));
+  return waiting;
+}
+
+void QueueWindow::tidy() {
+  desk_.tidy();
+  office_desk_.tidy();
+}
+
+bool QueueWindow::retire() {
+  {
+    const std::unique_lock lock(retire_mutex_);
+    if (held() > 0) return false;
+    retired_ = true;
+  }
+  tidy();
+  close();
+  return true;
+}
+
+void QueueWindow::close() {
+  std::deque<Waiter> all;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    all.swap(waiters_);
+  }
+  for (Waiter& each : all) each.exchange->send(each.render({}));
+}
+
+}  // namespace dlo::api

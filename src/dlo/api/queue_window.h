@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "dlo/api/gatherer.h"
+#include "dlo/api/queue_settings.h"
+#include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/engine/clock.h"
+#include "dlo/engine/office_source.h"
+#include "dlo/engine/pull_desk.h"
+#include "dlo/server/http_exchange.h"
+#include "dlo/server/worker_pool.h"
+#include "dlo/store/office.h"
+
+namespace dlo::api {
+
+/// One queue as its clients meet it: they send, come for messages, and say how it went. What they
+/// send and settle at the same time shares one write; a receiver that waits holds no thread.
+/// Threads  Any method from any thread.
+class QueueWindow {
+ public:
+  struct Parts {
+    Office& office;
+    const Clock& clock;
+    WorkerPool& pool;
+    Origin origin;
+    std::function<void()> somebody_waits;  // so that `tick` is called from now on
+  };
+  QueueWindow(const Parts& parts, std::unique_ptr<EmbeddedQueue> queue, QueueSettings settings,
+              std::shared_ptr<const RuleBook> rules);
+
+  using Sent = std::function<void(const Result<std::vector<PublishAnswer>>&)>;
+  /// All or none of them. False: too much is under way, nothing was done and nobody is told.
+  [[nodiscard]] bool send(std::vector<Publication> messages, Sent told);
+
+  using Settled = std::function<void(Result<std::vector<PullAnswer>>)>;
+  [[nodiscard]] bool settle(std::vector<PullSettlement> settlements, Settled told);
+
+  [[nodiscard]] Result<std::vector<bool>> renew(const std::vector<LeaseToken>& leases,
+                                                Millis lease_for);
+
+  /// How an answer is written. Called once, with what was handed out, maybe nothing.
+  using Handed = std::vector<PullDesk::Handed>;
+  using Render = std::function<HttpResponse(const Handed&)>;
+  struct Wanted {
+    std::size_t limit = 1;
+    Millis lease_for{30'000};
+    Millis wait{0};
+  };
+  /// Answers at once if there is something or nobody wants to wait, else when there is, or when the
+  /// time is up.
+  void receive(const Wanted& wanted, const ExchangePtr& exchange, Render render);
+
+  /// Looks after those who wait: deadlines, delays that ended. Answers whether somebody still does.
+  bool tick();
+  /// Now and then.
+  void tidy();
+  /// Answers everybody who waits, with nothing.
+  void close();
+  /// Hands nothing out any more, unless something is out: then false, and all stays as it is.
+  [[nodiscard]] bool retire();
+  /// There may be something for those who wait.
+  void wake();
+
+  [[nodiscard]] EmbeddedQueue& queue() noexcept { return *queue_; }
+  [[nodiscard]] const QueueSettings& settings() const noexcept { return settings_; }
+  [[nodiscard]] const std::shared_ptr<const RuleBook>& rules() const noexcept { return rules_; }
+  [[nodiscard]] std::size_t held() const { return desk_.held() + office_desk_.held(); }
+
+ private:
+  struct Sending {
+    std::vector<Publication> messages;
+    Sent told;
+  };
+  struct Settling {
+    std::vector<PullSettlement> settlements;
+    Settled told;
+  };
+  struct Waiter {
+    Wanted wanted;
+    TimePoint until{};
+    ExchangePtr exchange;
+    Render render;
+  };
+
+  void publish(std::vector<Sending> sendings);
+  void settle_all(std::vector<Settling> settlings);
+  [[nodiscard]] Result<std::vector<PullAnswer>> settle_now(std::vector<PullSettlement> settlements);
+  [[nodiscard]] Result<Handed> fetch(const Wanted& wanted);
+  [[nodiscard]] bool may_ask_office(TimePoint now);
+
+  const Parts parts_;
+  const QueueSettings settings_;
+  const std::shared_ptr<const RuleBook> rules_;
+  const std::unique_ptr<EmbeddedQueue> queue_;
+  OfficeSource office_source_;
+  PullDesk desk_;
+  PullDesk office_desk_;  // messages of this queue that wait in the office, or are to be retried
+  Gatherer<Sending> sender_;
+  Gatherer<Settling> settler_;
+
+  std::shared_mutex retire_mutex_;
+  bool retired_ = false;
+
+  std::mutex mutex_;
+  std::deque<Waiter> waiters_;
+  TimePoint ask_office_at_{};
+  bool closed_ = false;
+};
+
+}  // namespace dlo::api

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+#include <string>
+
+#include "support/temporary_directory.h"
+#include "unit/api/asking.h"
+
+#include "dlo/broker/embedded/embedded_queues.h"
+
+namespace dlo::api {
+namespace {
+
+using testing::must;
+
+class PoisonTest : public Asking {
+ protected:
+  void start() override {
+    queues_ = must(EmbeddedQueues::open(place_.path(), clock_.now()));
+    service_ = std::make_unique<Service>(office_, queues_.get(), clock_, options_);
+  }
+  void TearDown() override { service_.reset(); }
+
+  /// An activity of instance `instance` that was poisoned in queue `work`.
+  void poison(const std::string& instance, const std::string& activity) {
+    say("PUT", "/v1/queues/work", R"({"profile":"durable"})");
+    const std::string owner =
+        R"("owner":{"instance":")" + instance + R"(","execution":3)" +
+        (activity.empty() ? "" : R"(,"activity":{"name":")" + activity + R"(","id":9})") + "}";
+    ask("POST", "/v1/queues/work/messages", R"({"payload":"input",)" + owner + "}",
+        {{"Content-Type", "application/x-ndjson"}});
+    const Told got = ask("POST", "/v1/queues/work/receive");
+    const Told dead = say("POST", "/v1/queues/work/settle",
+                          R"({"outcome":"abandon","force_poison":true,"error_message":"boom",)"
+                          R"("increment_count":true,"lease":")" +
+                              got.at("messages.0.lease") + "\"}");
+    EXPECT_EQ(dead.at("fate"), "dead") << dead;
+  }
+
+  testing::TemporaryDirectory place_;
+  std::unique_ptr<EmbeddedQueues> queues_;
+};
+
+TEST_F(PoisonTest, ItemsAreListedByKindAndInstance) {  // S3-31, S3-32, S3-37
+  poison("i1", "");
+  poison("i1", "charge");
+  poison("i2", "charge");
+  const Told activities = get("/v1/poison/activities?instance=i2");
+  EXPECT_EQ(activities.at("items.0.instance_id"), "i2") << activities;
+  EXPECT_EQ(activities.at("items.0.activity_name"), "charge");
+  EXPECT_EQ(activities.at("items.0.execution_id"), "3");
+  EXPECT_EQ(activities.at("items.0.activity_id"), "9");
+  EXPECT_EQ(activities.at("items.0.abandon_count"), "1");
+  EXPECT_EQ(activities.at("items.0.last_error"), "boom");
+  EXPECT_EQ(activities.at("items.0.poisoned_at"), "2026-03-01T12:00:00.000Z");
+  EXPECT_EQ(activities.at("items.1"), "?");
+  EXPECT_NE(get("/v1/poison/activities").at("items.1.poison_id"), "?");
+  EXPECT_EQ(get("/v1/poison/orchestrations").at("items.0.instance_id"), "i1");
+  EXPECT_EQ(get("/v1/poison/orchestrations").at("items.1"), "?");
+}
+
+TEST_F(PoisonTest, OneIsShownWithItsInput) {  // S3-33, S3-38
+  poison("i1", "charge");
+  const std::string id = get("/v1/poison/activities").at("items.0.poison_id");
+  const Told shown = get("/v1/poison/activities/" + id);
+  EXPECT_EQ(shown.at("input"), "input") << shown;
+  EXPECT_EQ(shown.at("original_created_at"), "2026-03-01T12:00:00.000Z");
+  EXPECT_EQ(get("/v1/poison/orchestrations/" + id).status(), 404) << "of another kind";
+  EXPECT_EQ(get("/v1/poison/activities/x").status(), 400);
+}
+
+TEST_F(PoisonTest, RemovingAnswersWhetherThereWasOne) {  // S3-34
+  poison("i1", "charge");
+  const std::string id = get("/v1/poison/activities").at("items.0.poison_id");
+  EXPECT_EQ(ask("DELETE", "/v1/poison/activities/" + id).at("removed"), "true");
+  EXPECT_EQ(ask("DELETE", "/v1/poison/activities/" + id).at("removed"), "false");
+  EXPECT_EQ(get("/v1/poison/activities").at("items.0"), "?");
+}
+
+TEST_F(PoisonTest, ARetryGoesBackToItsQueueWithTheCountReset) {  // S3-35
+  poison("i1", "charge");
+  const std::string id = get("/v1/poison/activities").at("items.0.poison_id");
+  EXPECT_EQ(say("POST", "/v1/poison/activities/" + id + "/retry", "").at("retried"), "true");
+  EXPECT_EQ(say("POST", "/v1/poison/activities/" + id + "/retry", "").at("retried"), "false");
+  const Told got = ask("POST", "/v1/queues/work/receive");
+  EXPECT_EQ(got.at("messages.0.message.payload"), "input") << got;
+  EXPECT_EQ(got.at("messages.0.counters.abandon"), "0");
+}
+
+TEST_F(PoisonTest, WithoutQueuesARetryIsRefused) {
+  poison("i1", "charge");
+  const std::string id = get("/v1/poison/activities").at("items.0.poison_id");
+  service_ = std::make_unique<Service>(office_, nullptr, clock_, options_);
+  EXPECT_EQ(say("POST", "/v1/poison/activities/" + id + "/retry", "").status(), 409);
+}
+
+}  // namespace
+}  // namespace dlo::api
