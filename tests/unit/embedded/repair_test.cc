@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <random>
 #include <set>
 
 #include "unit/embedded/shop.h"
@@ -307,6 +308,62 @@ TEST(Repair, GoesOnWithoutAMissingSegmentOrCheckpoint) {
   ASSERT_TRUE(shop.try_open());
   must(repair_queues(*shop.disk, noon, true));
   EXPECT_GE(take_all(*shop.disk).here.size(), left - 50);
+}
+
+/// Something happens to a few files: flips, sectors of zeros, a missing end, a missing file.
+void ruin(FaultFileSystem& disk, std::mt19937& random) {
+  for (auto times = 1 + random() % 4; times > 0; --times) {
+    const auto names = must(disk.list());
+    if (names.empty()) return;
+    const std::string& name = names[random() % names.size()];
+    std::string& bytes = disk.bytes(name);
+    const auto end = std::min(bytes.find_last_not_of('\0') + 1, bytes.size());
+    const auto at = end == 0 ? 0 : random() % end;
+    switch (random() % 8) {
+      case 0:
+        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                    std::min<std::size_t>(512, bytes.size() - at), '\0');
+        break;
+      case 1:
+        bytes.resize(at);
+        break;
+      case 2:
+        must(disk.remove(name));
+        break;
+      default:
+        if (at < bytes.size()) bytes[at] ^= static_cast<char>(1 << (random() % 8));
+    }
+  }
+}
+
+TEST(Repair, GoesOnWhateverHappenedToTheFiles) {
+  const unsigned rounds = std::getenv("DLO_SOAK") == nullptr ? 150 : 20'000;
+  Shop first;
+  live_a_life(first);
+  for (int i = 0; i < 40; ++i) first.publish("more", noon, 1000);  // several segments
+  must(first.queues->tidy());
+  for (const auto& each : first.take(20)) first.end(each, Completed{});
+  for (int i = 0; i < 20; ++i) first.publish("more", noon, 1000);
+  first.shut();
+  for (unsigned seed = 1; seed <= rounds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const auto disk = copy(*first.disk);
+    ruin(*disk, random);
+    const auto repair = repair_queues(*disk, noon, true);
+    ASSERT_TRUE(repair) << repair.error().detail;
+    auto opened = EmbeddedQueues::open(*disk, noon + 2h, Shop::small_segments());
+    ASSERT_TRUE(opened) << opened.error().detail << "\n" << describe(*repair, true);
+    auto queue = must((*opened)->declare(Shop::jobs()));
+    Publication fresh;
+    auto message = std::make_shared<Message>();
+    message->id = "fresh";
+    fresh.message = message;
+    must(queue->publish({&fresh, 1}, noon + 2h));
+    must((*opened)->close());
+    opened->reset();
+    EXPECT_TRUE(take_all(*disk).here.contains("fresh"));
+  }
 }
 
 TEST(Repair, FindsNothingToDoWhereNothingIsDamaged) {
