@@ -56,6 +56,10 @@ class Inspection::Walk {
 
   Result<bool> is_used(Segment& segment);
   Result<void> segment(const SegmentPtr& segment, bool last);
+  void note_ruin(const Segment& segment) {
+    note(segment.number, 0, format::segment_header_size,
+         "The segment header is damaged, and so is the rest.");
+  }
   /// After the last one, which is number `last`.
   void finish(std::uint64_t last);
 
@@ -194,6 +198,7 @@ Result<bool> Inspection::Walk::is_used(Segment& segment) {
   std::string head(format::segment_header_size, '\0');
   const auto got = segment.file->read_at(0, head.data(), head.size());
   if (!got) return got.error();
+  head.resize(*got);
   const auto header = format::decode_segment(head);
   if (header && header->number == segment.number) {
     first_in_[segment.number] = header->first_sequence;
@@ -252,6 +257,7 @@ Result<void> Inspection::walk(const Journal::Visitor& visit,
   if (!names) return names.error();
   Walk walk(*this, *names, visit, lost);
   std::vector<SegmentPtr> all;
+  std::vector<SegmentPtr> unwritten;
   for (const std::string& name : *names) {
     const auto number = segment_number(name);
     if (!number) continue;
@@ -265,9 +271,17 @@ Result<void> Inspection::walk(const Journal::Visitor& visit,
     segment->size = *size;
     const auto used = walk.is_used(*segment);
     if (!used) return used.error();
-    if (*used) all.push_back(segment);
+    (*used ? all : unwritten).push_back(segment);
     segments_->adopt(std::move(segment));
   }
+  // Only the last ones can have been readied and never written.
+  for (const SegmentPtr& segment : unwritten) {
+    if (all.empty() || segment->number > all.back()->number) continue;
+    walk.note_ruin(*segment);
+    all.push_back(segment);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const SegmentPtr& a, const SegmentPtr& b) { return a->number < b->number; });
   for (const SegmentPtr& segment : all) {
     const auto walked = walk.segment(segment, segment == all.back());
     if (!walked) return walked;

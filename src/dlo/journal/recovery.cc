@@ -1,6 +1,7 @@
 #include "dlo/journal/recovery.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "dlo/journal/inspection.h"
 
@@ -47,6 +48,7 @@ class Walk {
  private:
   Result<void> adopt_files();
   Result<void> look_at(const std::string& name, std::uint64_t number);
+  Result<void> drop_unwritten();
   Result<void> walk(Segment& segment, bool last);
   Result<void> replay(const ReadGroup& group, Segment& segment, std::uint64_t offset);
   Result<void> at_damage(Segment& segment, std::uint64_t offset, bool last);
@@ -60,6 +62,7 @@ class Walk {
   RecoveryReport& report_;
   bool read_only_;
   LogEnd end_;
+  std::vector<std::uint64_t> unwritten_;
   bool chained_ = false;  // the group before is known, so the next must continue it
   bool cut_ = false;
 };
@@ -91,13 +94,24 @@ Result<void> Walk::look_at(const std::string& name, std::uint64_t number) {
   const auto behind = find_group_behind(*segment, 0);
   if (!behind) return behind.error();
   if (*behind) return corruption(files_, number, 0, "The segment header is damaged.");
-  // Readied or recycled, but never written in this life.
-  segment.reset();
-  if (read_only_) return {};
-  const std::string spare = "spare-" + name;
-  const auto renamed = files_.rename(name, spare);
-  if (!renamed) return renamed;
-  (void)files_.remove(spare);  // its length is unknown: not worth keeping
+  unwritten_.push_back(number);
+  return {};
+}
+
+/// Readied or recycled, but never written in this life: that can only be the last ones. Of any
+/// other the bytes are all that is left, so they stay.
+Result<void> Walk::drop_unwritten() {
+  const auto numbers = segments_.numbers();
+  const auto needed = std::max(numbers.empty() ? 0 : numbers.back(), from_ ? from_->segment : 0);
+  for (const auto number : unwritten_) {
+    if (number <= needed) {
+      return corruption(files_, number, 0, "The segment header is damaged, and so is the rest.");
+    }
+    if (read_only_) continue;
+    const std::string spare = "spare-" + segment_file(number);
+    if (const auto renamed = files_.rename(segment_file(number), spare); !renamed) return renamed;
+    (void)files_.remove(spare);  // its length is unknown: not worth keeping
+  }
   return {};
 }
 
@@ -111,7 +125,7 @@ Result<void> Walk::adopt_files() {
     const auto looked = look_at(name, *number);
     if (!looked) return looked;
   }
-  return {};
+  return drop_unwritten();
 }
 
 bool Walk::continues(const format::GroupHeader& header) const noexcept {

@@ -50,6 +50,7 @@ class Repair {
   std::uint64_t from_ = 0;    // sequence from which reading back begins
   std::uint64_t needed_ = 1;  // ... and segment
   bool has_checkpoint_ = false;
+  bool needed_is_missing_ = false;
   bool damaged_checkpoint_ = false;
   bool in_doubt_ = false;
   std::uint64_t incarnation_ = 0;
@@ -92,6 +93,7 @@ Result<void> Repair::look() {
                               "are there are gone.",
                               0});
   }
+  needed_is_missing_ = std::find(gone->begin(), gone->end(), needed_) != gone->end();
   for (const auto number : *gone) {
     if (!has_checkpoint_) break;
     report.damages.push_back(
@@ -122,10 +124,15 @@ Result<void> Repair::read_back() {
       });
   if (!walked) return walked;
   JournalPosition& end = journal_.end;
-  if (end.segment < needed_) {
+  if (has_checkpoint_ && end.segment < needed_) {
     // The segment that reading back begins with is gone, and nobody knows how much was in it.
     constexpr std::uint64_t as_much_as_fits = 1U << 24U;
     mend.lose({from_, from_, 0, {}, {}});
+    if (!needed_is_missing_) {  // it is there, but nothing in it is whole
+      report.damages.push_back({files_.describe(segment_file(needed_)), 0,
+                                journal_format::segment_header_size,
+                                "The segment is damaged from its header on.", needed_});
+    }
     end.segment = needed_;
     end.offset = journal_format::segment_header_size;
     end.sequence = std::max(end.sequence, from_) + as_much_as_fits;
