@@ -8,6 +8,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/body.h"
 #include "dlo/api/idempotency.h"
+#include "dlo/core/duration.h"
 #include "dlo/core/spelling.h"
 #include "dlo/jobs/job_step.h"
 #include "dlo/json/json.h"
@@ -19,7 +20,10 @@ namespace {
 
 constexpr std::size_t most_ids = 1'000;
 constexpr std::size_t most_items = 1'000;
-constexpr std::array<std::string_view, 4> act_names = {"resolve", "archive", "discard", "restore"};
+constexpr std::array<std::string_view, 5> act_names = {"resolve", "archive", "discard", "restore",
+                                                       "replay"};
+constexpr std::size_t replay_act = 4;
+constexpr std::uint32_t usual_success = 95;
 constexpr std::array<std::string_view, 2> order_names = {"newest", "oldest"};
 
 /// What a POST asks for.
@@ -57,10 +61,33 @@ void read_selection(JsonFields& fields, JobSpec& spec) {
   }
 }
 
+ReplaySpec read_replay(JsonFields& fields) {
+  ReplaySpec spec;
+  spec.target = fields.text("target");
+  spec.canary = fields.number("canary");
+  spec.success_percent =
+      fields.has("success_percent") ? fields.small("success_percent") : usual_success;
+  if (spec.success_percent > 100) fields.complain("success_percent", "must be 0 to 100");
+  if (fields.has("watch")) {
+    const auto watch = parse_duration(fields.text("watch"));
+    if (!watch) fields.complain("watch", watch.error().detail);
+    if (watch) spec.watch = *watch;
+  }
+  if (fields.has("most_replays")) spec.most_replays = fields.small("most_replays");
+  spec.quarantined_too = fields.boolean("quarantined_too");
+  for (const JsonValue& name : fields.items("strip")) spec.strip.push_back(name.text());
+  return spec;
+}
+
 void read_wanted(JsonFields& fields, Wanted& wanted) {
   JobSpec& spec = wanted.spec;
   fields.require("act");
-  spec.act = static_cast<dlo::Act>(fields.choice("act", act_names).value_or(0));
+  const auto act = fields.choice("act", act_names).value_or(0);
+  if (act == replay_act) {
+    spec.replay = read_replay(fields);
+  } else {
+    spec.act = static_cast<dlo::Act>(act);
+  }
   read_selection(fields, spec);
   const bool newest = fields.choice("order", order_names).value_or(1) == 0;
   spec.order = newest ? Order::newest_first : Order::oldest_first;
@@ -90,6 +117,11 @@ HttpResponse answer_with(JobBook& book, const Job& job, bool with_preview, int s
   json.begin_object().key("job").raw(to_json(job)).key("progress").begin_object();
   json.member("ok", progress->counts.ok).member("changed", progress->counts.changed);
   json.member("refused", progress->counts.refused).member("total", progress->counts.total());
+  if (job.spec.replay) {
+    const JobCounts& counts = progress->counts;
+    json.member("looped", counts.looped).member("verified", counts.verified);
+    json.member("presumed", counts.presumed).member("returned", counts.returned);
+  }
   json.end_object();
   if (with_preview) {
     const auto preview = book.preview(job);
@@ -111,6 +143,10 @@ HttpResponse create(const JobParts& parts, const Request& request) {
   Wanted wanted;
   const auto read = read_body(request, [&](JsonFields& fields) { read_wanted(fields, wanted); });
   if (!read) return problem_of(read.error());
+  if (wanted.spec.replay && !wanted.spec.replay->target.empty()) {
+    const auto there = parts.targets.check(wanted.spec.replay->target);
+    if (!there) return problem_of(there.error());
+  }
   const auto key = IdempotencyKey::of(request);
   if (!key) return problem_of(key.error());
   if (*key) {
@@ -173,8 +209,10 @@ HttpResponse items(JobBook& book, const Request& request) {
   JsonWriter json;
   json.begin_object().key("items").begin_array();
   for (const Document& each : *found) {
-    if (only != nullptr && each.body != *only) continue;
-    json.begin_object().member("id", each.key).member("outcome", each.body).end_object();
+    // "sent 2" says of which occurrence; that is between us and the office.
+    const std::string outcome = each.body.substr(0, each.body.find(' '));
+    if (only != nullptr && outcome != *only) continue;
+    json.begin_object().member("id", each.key).member("outcome", outcome).end_object();
   }
   json.end_array();
   if (found->size() == *limit) json.member("next", found->back().key);

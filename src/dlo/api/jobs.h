@@ -10,6 +10,8 @@ namespace dlo::api {
 
 /// Bulk acts.
 ///   POST /v1/jobs                   {act, query | ids, order, limit, rate, by, how, notes, start}
+///                                   act replay: {target, canary, success_percent, watch,
+///                                   most_replays, quarantined_too, strip}
 ///   GET  /v1/jobs                   newest first
 ///   GET  /v1/jobs/{id}              with progress; ?preview=true adds count and sample
 ///   POST /v1/jobs/{id}/start        also pause, resume, cancel
@@ -17,6 +19,7 @@ namespace dlo::api {
 struct JobParts {
   Office& office;
   JobBook& book;
+  ReplayTargets targets;
   std::function<void()> wake;  // the runner
 };
 [[nodiscard]] std::vector<Route> job_routes(const JobParts& parts);

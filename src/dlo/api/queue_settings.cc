@@ -7,6 +7,8 @@
 namespace dlo::api {
 namespace {
 
+constexpr Millis usual_dedupe_window{600'000};
+
 constexpr std::size_t longest_name = 200;
 
 bool is_name_byte(char c) noexcept {
@@ -53,6 +55,8 @@ QueueSettings read_queue_settings(JsonFields& fields, const std::string& name) {
   SourceOptions& source = settings.source;
   if (fields.has("max_messages")) source.max_messages = fields.number("max_messages");
   if (fields.has("max_bytes")) source.max_bytes = fields.number("max_bytes");
+  // Costs nothing while nobody sends ids, and what a killed replay sends twice arrives once.
+  source.dedupe_window = usual_dedupe_window;
   if (fields.has("dedupe_window_ms")) source.dedupe_window = fields.millis("dedupe_window_ms");
   if (fields.has("ageing_ms")) source.ageing = fields.millis("ageing_ms");
   if (fields.has("keys_in_order")) source.keys_in_order = fields.boolean("keys_in_order");

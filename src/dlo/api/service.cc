@@ -1,6 +1,7 @@
 #include "dlo/api/service.h"
 
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "dlo/api/acts.h"
@@ -28,12 +29,32 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
                 std::make_move_iterator(more.end()));
 }
 
+/// Dead letters are sent back to queues of this server.
+ReplayTargets queues_of(QueueHall* hall) {
+  const auto find = [hall](const std::string& name) -> Result<std::shared_ptr<QueueWindow>> {
+    if (hall != nullptr) return hall->get(name);
+    return Error{Code::not_found, "api.jobs", "This server has no queues to send anything to."};
+  };
+  return {[find](const std::string& name) -> Result<void> {
+            const auto window = find(name);
+            return window ? Result<void>{} : window.error();
+          },
+          [find](const std::string& name, std::span<const Publication> messages,
+                 TimePoint now) -> Result<void> {
+            const auto window = find(name);
+            if (!window) return window.error();
+            const auto sent = (*window)->queue().publish(messages, now);
+            if (!sent) return sent.error();
+            (*window)->wake();
+            return {};
+          }};
+}
+
 }  // namespace
 
 Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
     : tokens_(office),
       jobs_(office),
-      runner_(office, jobs_, clock, {}),
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
       reports_({office, clock, quick_, options.origin}) {
@@ -60,7 +81,9 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
   }
   append(routes, poison_routes(office, hall_.get()));
   append(routes, token_routes(tokens_));
-  append(routes, job_routes({office, jobs_, [this] { runner_.wake(); }}));
+  const ReplayTargets targets = queues_of(hall_.get());
+  runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets);
+  append(routes, job_routes({office, jobs_, targets, [this] { runner_->wake(); }}));
   front_ = std::make_unique<Front>(Front::Parts{Router(std::move(routes)), clock, quick_, slow_,
                                                 token_access(tokens_, clock, options.tokens_always),
                                                 [this, &office](const AddAudit& refusal) {
@@ -87,7 +110,7 @@ void Service::stop_waiting() {
 
 void Service::stop() {
   stop_waiting();
-  runner_.stop();
+  runner_->stop();
   quick_.close();
   slow_.close();
 }

@@ -51,11 +51,11 @@ class Service {
  private:
   TokenBook tokens_;
   JobBook jobs_;
-  JobRunner runner_;
   WorkerPool quick_;
   WorkerPool slow_;
   Reports reports_;
   std::unique_ptr<QueueHall> hall_;
+  std::unique_ptr<JobRunner> runner_;
   std::unique_ptr<Front> front_;
 };
 

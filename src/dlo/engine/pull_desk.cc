@@ -6,6 +6,7 @@
 
 #include "dlo/core/redact.h"
 #include "dlo/engine/record.h"
+#include "dlo/engine/replay_witness.h"
 
 namespace dlo {
 namespace {
@@ -221,9 +222,13 @@ Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>
   if (auto recorded = record(ended, now); !recorded) return recorded.error();
   const auto settled = settle_source(ended, now);
   if (!settled) return settled.error();
+  std::vector<MessagePtr> completed;
   for (std::size_t i = 0; i < ended.size(); ++i) {
     Plan& plan = ended[i].plan;
     const bool lost = (*settled)[i].settled == Settled::lease_lost;
+    if (!lost && plan.kind == Plan::Kind::complete) {
+      completed.push_back(ended[i].out->item.delivery.message);
+    }
     if (!lost && plan.kind == Plan::Kind::dead && !writer_.is_office()) {
       marks_.settled(
           {plan.record->id, plan.record->occurrence, plan.record->status, ended[i].version, 0});
@@ -238,6 +243,7 @@ Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>
       answer.reason = death->reason;
     }
   }
+  witness_replays(parts_.office, completed, now);
   return {};
 }
 

@@ -14,6 +14,7 @@ namespace {
 constexpr Millis lease_for{600'000};  // to send one batch
 constexpr Millis look_every{1'000};   // while a wave is watched
 constexpr std::size_t watch_page = 500;
+constexpr std::uint64_t few = 10'000;
 constexpr std::string_view sent_mark = "sent ";  // and the occurrence that was sent
 
 bool is_conflict(const Error& error) {
@@ -249,9 +250,9 @@ class Replay {
     const std::uint64_t open = counts.ok - counts.verified - counts.presumed - counts.returned;
     if (open == 0) return Stepped{progress_, progress_.listed};
     const TimePoint due = progress_.last_sent.value_or(now_) + spec_.watch;
-    // A wave is waited for; the rest is looked at once, when its time is up.
-    const bool wave = spec_.canary > 0 && !progress_.listed;
-    if (!wave && now_ < due) return Stepped{progress_, false, {}, due};
+    // A wave is waited for, and a few are quickly looked at; many only once, when time is up.
+    const bool worth_a_look = (spec_.canary > 0 && !progress_.listed) || counts.ok <= few;
+    if (!worth_a_look && now_ < due) return Stepped{progress_, false, {}, due};
     std::string after;
     while (true) {
       const auto items =

@@ -326,7 +326,7 @@ TEST_F(QueuesTest, UnderOneKeyAMessageIsSentOnce) {
   EXPECT_EQ(again.at("sent"), "0");
   EXPECT_EQ(again.at("duplicates"), "1");
   EXPECT_EQ(show().at("ready"), "1");
-  say("PUT", "/v1/queues/forgetful", "{}");
+  say("PUT", "/v1/queues/forgetful", R"({"dedupe_window_ms":0})");
   EXPECT_EQ(ask("POST", "/v1/queues/forgetful/messages", "x", key).status(), 400);
 }
 

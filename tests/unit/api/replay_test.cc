@@ -1,0 +1,116 @@
+// A fix, proven: dead letters of a queue are sent back and its workers say how it went.
+#include <functional>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "support/eventually.h"
+#include "support/temporary_directory.h"
+#include "unit/api/asking.h"
+
+#include "dlo/broker/embedded/embedded_queues.h"
+
+namespace dlo::api {
+namespace {
+
+using testing::eventually;
+using testing::must;
+
+class ReplayRoutesTest : public Asking {
+ protected:
+  void start() override {
+    queues_ = must(EmbeddedQueues::open(place_.path(), clock_.now()));
+    service_ = std::make_unique<Service>(office_, queues_.get(), clock_, options_);
+  }
+  void TearDown() override { service_.reset(); }
+
+  /// So many messages that nobody could handle.
+  void kill(int count) {
+    EXPECT_EQ(say("PUT", "/v1/queues/orders", "{}").status(), 201);
+    for (int i = 0; i < count; ++i) {
+      ask("POST", "/v1/queues/orders/messages?id=" + std::to_string(i), "x",
+          {{"Content-Type", "text/plain"}});
+    }
+    work(count, R"("dead_letter","reason":"BadOrder","description":"no such customer")");
+    EXPECT_EQ(get("/v1/queues/orders").at("ready"), "0");
+  }
+  /// Takes `count` messages and settles each like this.
+  void work(int count, const std::string& outcome) {
+    for (int done = 0; done < count;) {
+      std::string lease;
+      ASSERT_TRUE(comes([&] {
+        lease = ask("POST", "/v1/queues/orders/receive?limit=1").at("messages.0.lease");
+        return lease != "?";
+      }));
+      const Told told = say("POST", "/v1/queues/orders/settle",
+                            R"({"lease":")" + lease + R"(","outcome":)" + outcome + "}");
+      EXPECT_EQ(told.status(), 200) << told;
+      ++done;
+    }
+  }
+  std::string replay(const std::string& members) {
+    const Told told =
+        say("POST", "/v1/jobs",
+            R"({"act":"replay","query":"source:orders","start":true)" + members + "}");
+    EXPECT_EQ(told.status(), 201) << told;
+    return told.at("job.id");
+  }
+  Told job(const std::string& id) { return get("/v1/jobs/" + id); }
+  /// Time passes until it holds.
+  bool comes(const std::function<bool()>& condition) {
+    return eventually([&] {
+      clock_.advance(Millis{500});
+      return condition();
+    });
+  }
+
+  testing::TemporaryDirectory place_;
+  std::unique_ptr<EmbeddedQueues> queues_;
+};
+
+TEST_F(ReplayRoutesTest, AFixIsProvenByACanaryAndThenByAll) {
+  kill(12);
+  const std::string id = replay(R"(,"canary":2,"watch":"1h")");
+  work(2, R"("complete")");  // the canary
+  work(6, R"("complete")");  // four times as many in all
+  work(4, R"("complete")");
+  ASSERT_TRUE(comes([&] { return job(id).at("job.state") == "done"; })) << job(id);
+  EXPECT_EQ(job(id).at("progress.verified"), "12") << job(id);
+  EXPECT_EQ(job(id).at("progress.returned"), "0");
+  EXPECT_TRUE(get("/v1/jobs/" + id + "/items?outcome=verified").says("verified"));
+  const Told list = get("/v1/dead-letters?q=status:resolved");
+  EXPECT_TRUE(list.says("orders")) << list;
+  EXPECT_EQ(get("/v1/dead-letters/" + list.at("dead_letters.0.id")).at("resolution.how"),
+            "replayed")
+      << list;
+}
+
+TEST_F(ReplayRoutesTest, AFixThatDoesNotWorkIsStoppedAfterTheCanary) {
+  kill(12);
+  const std::string id = replay(R"(,"canary":2,"watch":"1h")");
+  work(2, R"("dead_letter","reason":"BadOrder","description":"no such customer")");
+  ASSERT_TRUE(comes([&] { return job(id).at("job.state") == "stopped"; })) << job(id);
+  EXPECT_TRUE(job(id).says("came back")) << job(id);
+  EXPECT_EQ(job(id).at("progress.ok"), "2");
+  EXPECT_EQ(get("/v1/queues/orders").at("ready"), "0");
+  EXPECT_FALSE(get("/v1/dead-letters?q=status:resolved").says("BadOrder"));
+}
+
+TEST_F(ReplayRoutesTest, WhatNobodySpeaksOfIsPresumedCuredWhenTheWatchEnds) {
+  kill(3);
+  const std::string id = replay(R"(,"watch":"10s")");
+  ASSERT_TRUE(comes([&] { return job(id).at("job.state") == "done"; })) << job(id);
+  EXPECT_EQ(job(id).at("progress.presumed"), "3") << job(id);
+  EXPECT_EQ(get("/v1/queues/orders").at("ready"), "3");
+}
+
+TEST_F(ReplayRoutesTest, ATargetThatIsNotThereIsRefusedBeforeAnythingIsPlanned) {
+  kill(1);
+  const Told told =
+      say("POST", "/v1/jobs", R"({"act":"replay","query":"source:orders","target":"ordrs"})");
+  EXPECT_EQ(told.status(), 404) << told;
+  EXPECT_TRUE(told.says("ordrs"));
+  EXPECT_FALSE(get("/v1/jobs").says("replay"));
+}
+
+}  // namespace
+}  // namespace dlo::api
