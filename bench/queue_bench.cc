@@ -143,6 +143,28 @@ void sizes() {
       static_cast<double>(stats.bytes_written) / (messages * 1024), "x", "<= 1.15");
 }
 
+/// The order of keys costs something for each key that is in use, and nothing for a message.
+void keys(std::size_t messages_a_key, const char* what) {
+  const bench::Scratch folder = folder_here();
+  const std::size_t count = 500'000;
+  auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+  auto queue = must(queues->declare(jobs()));
+  fill(*queue, 1000);
+  const double before = anonymous();
+  std::vector<Publication> batch;
+  for (std::size_t i = 0; i < count;) {
+    batch.clear();
+    for (; batch.size() < 512 && i < count; ++i) {
+      auto message = std::make_shared<Message>();
+      message->key = std::to_string(100'000'000 + i / messages_a_key);  // nine bytes
+      message->payload = "x";
+      batch.emplace_back().message = std::move(message);
+    }
+    must(queue->publish(batch, wall()));
+  }
+  say(what, (anonymous() - before) / static_cast<double>(count), "bytes", "<= 40 and the key");
+}
+
 /// How long it takes from opening the directory to the first lease.
 double restart_millis(const std::string& path, bool expects_one) {
   const auto began = Steady::now();
@@ -244,11 +266,18 @@ int main(int argc, char** argv) {
     cycles(std::stoul(argv[2]), argc > 3 ? std::stoul(argv[3]) : 64);
     return 0;
   }
+  if (what == "keys") {
+    keys(1, "memory per waiting message, a key of 9 each");
+    keys(10, "memory per waiting message, ten to a key");
+    return 0;
+  }
   if (what == "restarts") {
     restarts(std::stoul(argv[2]), "");
     return 0;
   }
   sizes();
+  keys(1, "memory per waiting message, a key of 9 each");
+  keys(10, "memory per waiting message, ten to a key");
   restarts(0, "<= 50");
   restarts(1'000'000, "<= 300");
   if (std::getenv("BENCH_LARGE") != nullptr) restarts(10'000'000, "<= 2000");
