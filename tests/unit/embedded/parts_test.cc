@@ -10,6 +10,7 @@
 
 #include "dlo/broker/embedded/dedupe_book.h"
 #include "dlo/broker/embedded/delay_wheel.h"
+#include "dlo/broker/embedded/key_book.h"
 #include "dlo/broker/embedded/records.h"
 #include "dlo/broker/embedded/slots.h"
 
@@ -132,6 +133,39 @@ TEST(DelayWheel, ForgetsThoseWhoLeave) {
     ++came;
   });
   EXPECT_EQ(came, 500U);
+}
+
+TEST(KeyBook, FindsEveryKeyByNameAndByHead) {
+  const bool holds = rc::check([](std::uint32_t seed) {
+    std::mt19937 random(seed);
+    KeyBook book;
+    std::map<std::string, SlotNumber> model;
+    for (int step = 0; step < 3000; ++step) {
+      const auto number = random() % 200;
+      const std::string key = std::string(number % 40 + 1, 'k') + std::to_string(number);
+      if (random() % 3 == 0 && model.contains(key)) {
+        book.erase(*book.find(key));
+        model.erase(key);
+      } else {
+        const auto head = random() % 8 == 0 ? no_slot : static_cast<SlotNumber>(step);
+        book.set_head(book.at(key), head);
+        model[key] = head;
+      }
+      const auto* found = book.find(key);
+      RC_ASSERT((found != nullptr) == model.contains(key));
+    }
+    RC_ASSERT(book.size() == model.size());
+    for (const auto& [key, head] : model) {
+      RC_ASSERT(book.find(key)->head() == head);
+      if (head != no_slot) RC_ASSERT(book.headed_by(head)->name() == key);
+    }
+    std::size_t seen = 0;
+    book.for_each(
+        [&](const KeyEntry& entry) { seen += model.contains(std::string(entry.name())); });
+    RC_ASSERT(seen == model.size());
+    RC_ASSERT(book.headed_by(5000) == nullptr);
+  });
+  EXPECT_TRUE(holds);
 }
 
 TEST(Slots, GiveBackWhatAPeakTook) {

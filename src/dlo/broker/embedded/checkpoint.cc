@@ -71,13 +71,13 @@ void write_queue(QueueState& queue, ByteWriter& out) {
     out.u32(chain.newest);
   }
   out.number(queue.keys.size());
-  for (const auto& [key, line] : queue.keys) {
-    out.text(key);
-    out.u32(line.head);
+  queue.keys.for_each([&](const KeyEntry& line) {
+    out.text(line.name());
+    out.u32(line.head());
     out.u32(line.followers.first);
     out.u32(line.followers.last);
     out.u8(line.on_hold);
-  }
+  });
   queue.dedupe.save(out);
 }
 
@@ -92,14 +92,13 @@ bool read_queue(Holdings& holdings, ByteReader& in) {
   }
   const auto keys = in.number();
   for (std::uint64_t i = 0; i < keys && in.ok(); ++i) {
-    const auto entry = queue.keys.try_emplace(std::string(in.text())).first;
-    KeyLine& line = entry->second;
-    line.name = &entry->first;
-    line.head = in.u32();
+    const auto name = in.text();
+    if (name.empty()) return false;
+    KeyEntry& line = queue.keys.at(name);
+    queue.keys.set_head(line, in.u32());
     line.followers.first = in.u32();
     line.followers.last = in.u32();
     line.on_hold = in.u8() != 0;
-    if (line.head != no_slot) holdings.heads()[line.head] = &line;
   }
   return queue.dedupe.load(in);
 }

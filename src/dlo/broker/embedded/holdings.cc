@@ -89,20 +89,17 @@ void Holdings::arrive(SlotNumber number, std::string_view key, TimePoint now) {
   ++queue.totals.published;
   if (working_) queue.in_rate.add(1, now);
   link(number);
-  if (slots_[number].keyed) return join_key(queue, number, key, now);
+  if (slots_[number].keyed && !key.empty()) return join_key(queue, number, key, now);
   wait_or_ready(number, now);
 }
 
 void Holdings::join_key(QueueState& queue, SlotNumber number, std::string_view key, TimePoint now) {
-  const auto [entry, added] = queue.keys.try_emplace(std::string(key));
-  KeyLine& line = entry->second;
-  if (added) line.name = &entry->first;
-  if (line.head != no_slot || line.on_hold || !line.followers.empty()) {
+  KeyEntry& line = queue.keys.at(key);
+  if (line.head() != no_slot || line.on_hold || !line.followers.empty()) {
     move_to(number, Place::held);
     return line.followers.push(slots_, number);
   }
-  line.head = number;
-  heads_[number] = &line;
+  queue.keys.set_head(line, number);
   wait_or_ready(number, now);
 }
 
@@ -181,19 +178,17 @@ void Holdings::bury(SlotNumber number, bool holds_key, TimePoint now) {
   link(number);
   if (!slots_[number].keyed) return;
   slots_.edit(number).keyed = false;
-  KeyLine* line = leave_key(number);
+  KeyEntry* line = leave_key(number);
   if (line == nullptr) return;
   line->on_hold = line->on_hold || holds_key;
   promote(queue, *line, now);
 }
 
 /// The head of a key leaves it; nullptr if it is none.
-KeyLine* Holdings::leave_key(SlotNumber number) {
-  const auto head = heads_.find(number);
-  if (head == heads_.end()) return nullptr;
-  KeyLine* line = head->second;
-  heads_.erase(head);
-  line->head = no_slot;
+KeyEntry* Holdings::leave_key(SlotNumber number) {
+  KeyBook& keys = queue_of(number).keys;
+  KeyEntry* line = keys.headed_by(number);
+  if (line != nullptr) keys.set_head(*line, no_slot);
   return line;
 }
 
@@ -226,7 +221,7 @@ void Holdings::remove(const Removal& removal, TimePoint now) {
       ++queue.totals.purged;
       break;
   }
-  KeyLine* line = slots_[removal.slot].keyed ? leave_key(removal.slot) : nullptr;
+  KeyEntry* line = slots_[removal.slot].keyed ? leave_key(removal.slot) : nullptr;
   drop(removal.slot, removal.body_segment);
   if (line == nullptr) return;
   if (removal.why == Why::dead_and_held) line->on_hold = true;
@@ -246,25 +241,25 @@ void Holdings::drop(SlotNumber number, std::uint32_t body_segment) noexcept {
 }
 
 // The head left: the next of the key takes its place, or the key is forgotten.
-void Holdings::promote(QueueState& queue, KeyLine& line, TimePoint now) {
+void Holdings::promote(QueueState& queue, KeyEntry& line, TimePoint now) {
   if (line.on_hold) return;
   if (line.followers.empty()) {
-    queue.keys.erase(queue.keys.find(*line.name));
+    queue.keys.erase(line);
     return;
   }
-  line.head = line.followers.pop(slots_);
-  heads_[line.head] = &line;
+  const auto head = line.followers.pop(slots_);
+  queue.keys.set_head(line, head);
   // Ready since now, not since it was published: so keys take turns.
-  Slot& slot = slots_.edit(line.head);
+  Slot& slot = slots_.edit(head);
   slot.set_time(std::max(slot.time(), pack(now)));
-  wait_or_ready(line.head, now);
+  wait_or_ready(head, now);
 }
 
 void Holdings::free_key(QueueState& queue, const std::string& key, TimePoint now) {
-  const auto found = queue.keys.find(key);
-  if (found == queue.keys.end() || !found->second.on_hold) return;
-  found->second.on_hold = false;
-  promote(queue, found->second, now);
+  KeyEntry* line = queue.keys.find(key);
+  if (line == nullptr || !line->on_hold) return;
+  line->on_hold = false;
+  promote(queue, *line, now);
 }
 
 Lease& Holdings::lease(SlotNumber number, std::uint64_t lease_number, TimePoint until) {

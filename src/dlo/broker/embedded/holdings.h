@@ -12,6 +12,7 @@
 
 #include "dlo/broker/broker.h"
 #include "dlo/broker/embedded/delay_wheel.h"
+#include "dlo/broker/embedded/key_book.h"
 #include "dlo/broker/embedded/leases.h"
 #include "dlo/broker/embedded/records.h"
 #include "dlo/broker/embedded/segment_uses.h"
@@ -37,7 +38,7 @@ struct QueueState {
   Lineup lineup;
   Chain all;   // but for the dead
   Chain dead;  // the queue's own dead set
-  std::unordered_map<std::string, KeyLine> keys;
+  KeyBook keys;
   DedupeBook dedupe;
   RateMeter in_rate;
   RateMeter out_rate;
@@ -134,7 +135,6 @@ class Holdings {
   [[nodiscard]] const Slots& slots() const noexcept { return slots_; }
   [[nodiscard]] Slots& slots() noexcept { return slots_; }
   [[nodiscard]] SegmentUses& segments() noexcept { return segments_; }
-  [[nodiscard]] std::unordered_map<SlotNumber, KeyLine*>& heads() noexcept { return heads_; }
 
  private:
   void set_record(Slot& slot, const Address& at) noexcept;
@@ -142,13 +142,14 @@ class Holdings {
   void wait_or_ready(SlotNumber slot, TimePoint now);
   void end_lease(SlotNumber slot) noexcept;
   void bury(SlotNumber slot, bool holds_key, TimePoint now);
-  KeyLine* leave_key(SlotNumber slot);
+  KeyEntry* leave_key(SlotNumber slot);
   void link(SlotNumber slot) noexcept;
   void unlink(SlotNumber slot) noexcept;
   void drop(SlotNumber slot, std::uint32_t body_segment) noexcept;
-  void promote(QueueState& queue, KeyLine& line, TimePoint now);
-  void leave_behind(QueueState& queue, const std::string& key, const SlotSet& arriving,
-                    TimePoint now);
+  void promote(QueueState& queue, KeyEntry& line, TimePoint now);
+  void leave_behind(QueueState& queue, KeyEntry& line, const SlotSet& arriving, TimePoint now);
+  template <typename F>
+  void keep_followers(KeyEntry& line, F&& stays);
   void join_key(QueueState& queue, SlotNumber slot, std::string_view key, TimePoint now);
   [[nodiscard]] bool may_move(SlotNumber slot, const SlotSet& arriving) const;
   template <typename F>
@@ -161,7 +162,6 @@ class Holdings {
   Leases leases_;
   SegmentUses segments_;
   std::vector<std::unique_ptr<QueueState>> queues_;
-  std::unordered_map<SlotNumber, KeyLine*> heads_;
   bool working_ = false;
   TimePoint latest_ = TimePoint::min();
 };

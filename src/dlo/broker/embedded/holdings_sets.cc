@@ -26,6 +26,16 @@ void Holdings::keep_in_lines(QueueState& queue, F&& stays) {
       slots_, [&](SlotNumber number) { return slots_[number].queue == here && !stays(number); });
 }
 
+template <typename F>
+void Holdings::keep_followers(KeyEntry& line, F&& stays) {
+  Line left;
+  while (!line.followers.empty()) {
+    const auto number = line.followers.pop(slots_);
+    if (stays(number)) left.push(slots_, number);
+  }
+  line.followers = left;
+}
+
 std::uint64_t Holdings::purge_fresh(QueueState& queue, const SlotSet& arriving,
                                     std::vector<SlotNumber>& rest, TimePoint now) {
   const auto stays = [&](SlotNumber number) {
@@ -33,19 +43,16 @@ std::uint64_t Holdings::purge_fresh(QueueState& queue, const SlotSet& arriving,
   };
   if (working_) keep_in_lines(queue, stays);
   std::uint64_t count = 0;
-  for (auto& [key, line] : queue.keys) {
+  std::vector<KeyEntry*> headless;
+  queue.keys.for_each([&](KeyEntry& line) {
     // Followers may have a state too, if they came from another queue.
-    Line left;
-    while (!line.followers.empty()) {
-      const auto number = line.followers.pop(slots_);
-      if (stays(number)) left.push(slots_, number);
+    keep_followers(line, stays);
+    const auto head = line.head();
+    if (head != no_slot && !stays(head) && slots_[head].place != Place::leased) {
+      queue.keys.set_head(line, no_slot);
     }
-    line.followers = left;
-    if (line.head != no_slot && !stays(line.head) && slots_[line.head].place != Place::leased) {
-      heads_.erase(line.head);
-      line.head = no_slot;
-    }
-  }
+    if (line.head() == no_slot) headless.push_back(&line);
+  });
   for (auto at = queue.all.oldest; at != no_slot;) {
     const auto number = at;
     const Place place = slots_[number].place;
@@ -59,13 +66,7 @@ std::uint64_t Holdings::purge_fresh(QueueState& queue, const SlotSet& arriving,
     drop(number, 0);
     ++count;
   }
-  for (auto entry = queue.keys.begin(); entry != queue.keys.end();) {
-    KeyLine& line = entry->second;
-    const bool gone = line.head == no_slot && !line.on_hold && line.followers.empty();
-    const bool headless = line.head == no_slot && !line.on_hold && !line.followers.empty();
-    if (headless) promote(queue, line, now);
-    entry = gone ? queue.keys.erase(entry) : std::next(entry);
-  }
+  for (KeyEntry* line : headless) promote(queue, *line, now);
   queue.totals.purged += count;
   return count;
 }
@@ -80,53 +81,41 @@ void Holdings::remove_waiting(QueueState& queue, const std::vector<Removal>& rem
     return !std::binary_search(leaving.begin(), leaving.end(), number);
   };
   if (working_) keep_in_lines(queue, stays);
-  for (auto& [key, line] : queue.keys) {
-    Line left;
-    while (!line.followers.empty()) {
-      const auto number = line.followers.pop(slots_);
-      if (stays(number)) left.push(slots_, number);
-    }
-    line.followers = left;
-  }
+  queue.keys.for_each([&](KeyEntry& line) { keep_followers(line, stays); });
   for (const Removal& each : removals) remove(each, now);
 }
 
 /// A key whose head moves away: who arrives later than that begins it anew.
-void Holdings::leave_behind(QueueState& queue, const std::string& key, const SlotSet& arriving,
+void Holdings::leave_behind(QueueState& queue, KeyEntry& line, const SlotSet& arriving,
                             TimePoint now) {
-  const auto entry = queue.keys.find(key);
-  KeyLine& line = entry->second;
-  Line left;
-  while (!line.followers.empty()) {
-    const auto number = line.followers.pop(slots_);
-    if (arriving.contains(number)) left.push(slots_, number);
-  }
-  line.head = no_slot;
-  line.followers = left;
+  keep_followers(line, [&](SlotNumber number) { return arriving.contains(number); });
+  queue.keys.set_head(line, no_slot);
   promote(queue, line, now);
 }
 
 bool Holdings::may_move(SlotNumber number, const SlotSet& arriving) const {
   const Slot& slot = slots_[number];
   const bool waits = slot.place == Place::ready || slot.place == Place::delayed;
-  return waits && !arriving.contains(number) && (!slot.keyed || !heads_.at(number)->on_hold);
+  if (!waits || arriving.contains(number)) return false;
+  const KeyEntry* line = slot.keyed ? queues_[slot.queue]->keys.headed_by(number) : nullptr;
+  return line == nullptr || !line->on_hold;
 }
 
 Holdings::Moving Holdings::who_moves(QueueState& from, const SlotSet& arriving) const {
-  std::unordered_map<SlotNumber, const std::string*> key_of;
-  for (const auto& [key, line] : from.keys) {
-    if (line.head == no_slot || !may_move(line.head, arriving)) continue;
-    key_of[line.head] = &key;
+  std::unordered_map<SlotNumber, std::string_view> key_of;
+  from.keys.for_each([&](const KeyEntry& line) {
+    if (line.head() == no_slot || !may_move(line.head(), arriving)) return;
+    key_of[line.head()] = line.name();
     for (auto at = line.followers.first; at != no_slot; at = slots_.next(at)) {
-      if (!arriving.contains(at)) key_of[at] = &key;
+      if (!arriving.contains(at)) key_of[at] = line.name();
     }
-  }
+  });
   Moving moving;
   for (auto at = from.all.oldest; at != no_slot; at = slots_[at].newer) {
     const auto key = slots_[at].keyed ? key_of.find(at) : key_of.end();
     const bool goes = slots_[at].keyed ? key != key_of.end() : may_move(at, arriving);
     if (!goes) continue;
-    moving.messages.emplace_back(at, slots_[at].keyed ? *key->second : std::string());
+    moving.messages.emplace_back(at, slots_[at].keyed ? key->second : std::string_view());
     moving.bytes += slots_[at].size;
   }
   return moving;
@@ -138,7 +127,8 @@ void Holdings::move_all(QueueState& from, QueueState& to, const Moving& moving,
     keep_in_lines(from, [&](SlotNumber number) { return !may_move(number, arriving); });
   }
   for (const auto& [number, key] : moving.messages) {
-    if (heads_.erase(number) != 0) leave_behind(from, key, arriving, now);
+    KeyEntry* line = key.empty() ? nullptr : from.keys.headed_by(number);
+    if (line != nullptr) leave_behind(from, *line, arriving, now);
   }
   for (const auto& [number, key] : moving.messages) {
     const auto size = slots_[number].size;
@@ -183,23 +173,16 @@ void Holdings::detach(SlotNumber number, const std::string& key) {
     return;
   }
   if (slots_[number].place != Place::held) return;
-  const auto leave = [&](KeyLine& line) {
-    Line left;
-    bool was_there = false;
-    while (!line.followers.empty()) {
-      const auto each = line.followers.pop(slots_);
+  bool was_there = false;
+  const auto leave = [&](KeyEntry& line) {
+    if (was_there) return;
+    keep_followers(line, [&](SlotNumber each) {
       was_there = was_there || each == number;
-      if (each != number) left.push(slots_, each);
-    }
-    line.followers = left;
-    return was_there;
+      return each != number;
+    });
   };
-  const auto found = queue.keys.find(key);
-  if (found == queue.keys.end() || !leave(found->second)) {  // its key cannot be read
-    for (auto& [name, line] : queue.keys) {
-      if (leave(line)) break;
-    }
-  }
+  if (KeyEntry* line = queue.keys.find(key)) leave(*line);
+  if (!was_there) queue.keys.for_each(leave);  // its key cannot be read
   slots_.edit(number).keyed = false;
   move_to(number, Place::ready);
 }

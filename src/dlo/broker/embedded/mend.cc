@@ -77,9 +77,9 @@ void Mend::doubt_all() {
     const auto number = static_cast<std::uint16_t>(i);
     QueueState* queue = holdings_.queue(number);
     if (queue->in(Place::dead) > 0) dead_then_.insert(number);
-    for (const auto& [key, line] : queue->keys) {
-      if (line.on_hold) held_then_.emplace(number, key);
-    }
+    queue->keys.for_each([&](const KeyEntry& line) {
+      if (line.on_hold) held_then_.emplace(number, line.name());
+    });
   }
 }
 
@@ -302,8 +302,8 @@ void Mend::finish() {
   }
   for (const auto& [number, key] : held_then_) {
     QueueState* queue = holdings_.queue(number);
-    const auto line = queue->keys.find(key);
-    if (line == queue->keys.end() || !line->second.on_hold) continue;
+    const KeyEntry* line = queue->keys.find(key);
+    if (line == nullptr || !line->on_hold) continue;
     holdings_.free_key(*queue, key, holdings_.latest());
     freed_keys.emplace_back(queue->options().source, key);
   }
