@@ -27,12 +27,14 @@ Counters before_start(Counters counters) {
   return counters;
 }
 
+/// `death` is what the check ended in, null if it let the message live. The reason is the verdict's
+/// own: some profiles name the type of the error instead of the check's reason.
 std::string sentence(const Check& check, const Counters& counters, std::uint32_t limit,
-                     bool tripped) {
+                     const DeadLetterAs* death) {
   return std::string(name_of(check.counter)) + " " +
-         std::to_string(value_of(counters, check.counter)) + (tripped ? " is " : " is not ") +
-         std::string(name_of(check.comparison)) + " " + std::to_string(limit) +
-         (tripped ? ": dead letter " + check.reason : "");
+         std::to_string(value_of(counters, check.counter)) +
+         (death != nullptr ? " is " : " is not ") + std::string(name_of(check.comparison)) + " " +
+         std::to_string(limit) + (death != nullptr ? ": dead letter " + death->reason : "");
 }
 
 std::string trace_sentence(const RuleTrace& trace) {
@@ -104,7 +106,8 @@ class Explainer {
     const Counters claimed = before_start(at_run);
     const Decision decision = book_.before_run(claimed, question_.outcome.failure.text);
     out_.ran = std::holds_alternative<Run>(decision.verdict);
-    if (check) say("pre_check", sentence(*check, claimed, check->limit, !out_.ran));
+    const auto* death = std::get_if<DeadLetterAs>(&decision.verdict);
+    if (check) say("pre_check", sentence(*check, claimed, check->limit, death));
     if (!out_.ran) take(decision);
     return out_.ran;
   }
@@ -163,9 +166,10 @@ class Explainer {
     out_.limit = book_.limit_for(out_.category);
     say("counters", "after this failure: " + print(out_.counters_after));
     const auto* dead = std::get_if<DeadLetterAs>(&out_.verdict);
-    const bool asked = dead == nullptr || dead->exhausted;
+    const bool asked =
+        std::holds_alternative<RetryAt>(out_.verdict) || (dead != nullptr && dead->exhausted);
     if (!check || !asked || uncounted_crash()) return;
-    say("post_check", sentence(*check, out_.counters_after, out_.limit, dead != nullptr));
+    say("post_check", sentence(*check, out_.counters_after, out_.limit, dead));
   }
 
   void explain_delay(const Counters& at_run) {

@@ -70,6 +70,33 @@ TEST(Explain, AgreesWithTheEngineAtEveryExecution) {
   }
 }
 
+TEST(Explain, TheCheckAndTheVerdictNameOneReason) {
+  for (const Profile& profile : builtin_profiles()) {
+    const RuleBook book = must(RuleBook::build(profile));
+    for (std::uint32_t n = 1; n <= 12; ++n) {
+      Question question = about("temporary", n);
+      question.outcome.failure.type = "System.InvalidOperationException";
+      const Explanation answer = must(explain(book, question));
+      const auto* dead = std::get_if<DeadLetterAs>(&answer.verdict);
+      for (const std::string& said : {step(answer, "pre_check"), step(answer, "post_check")}) {
+        const auto at = said.find("dead letter ");
+        if (at == std::string::npos) continue;
+        ASSERT_NE(dead, nullptr) << profile.name << " " << n;
+        EXPECT_EQ(said.substr(at), "dead letter " + dead->reason + "\n")
+            << profile.name << " " << n;
+      }
+    }
+  }
+}
+
+TEST(Explain, ACheckThatNobodyAskedIsNotMentioned) {
+  Profile profile = must(find_profile("workflow"));
+  profile.categories["transient"].action = Action::reject_to_caller;
+  const Explanation answer = must(explain(must(RuleBook::build(profile)), about("busy", 9)));
+  ASSERT_TRUE(std::holds_alternative<RejectToCaller>(answer.verdict));
+  EXPECT_EQ(step(answer, "post_check"), "");
+}
+
 TEST(Explain, SaysWhenAnExecutionWouldNeverHappen) {
   const RuleBook book = book_of("kafka");
   EXPECT_EQ(step(must(explain(book, about("x", 4))), "history"), "");
