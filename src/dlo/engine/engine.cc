@@ -60,12 +60,13 @@ Result<void> Engine::handle(Broker& source, HandlerTable handlers, HandleOptions
   return {};
 }
 
-StopReport Engine::run(std::stop_token stop) {
+/// Asks all processors at once, as each of them may take its time, and adds up what they left.
+StopReport Engine::ask_all(const std::function<StopReport(Processor&)>& question) {
   std::vector<std::thread> threads;
   std::vector<StopReport> reports(lines_.size());
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     threads.emplace_back(
-        [this, i, stop, &reports] { reports[i] = lines_[i]->processor->run(stop); });
+        [this, i, &question, &reports] { reports[i] = question(*lines_[i]->processor); });
   }
   for (std::thread& thread : threads) thread.join();
   StopReport sum;
@@ -76,20 +77,12 @@ StopReport Engine::run(std::stop_token stop) {
   return sum;
 }
 
+StopReport Engine::run(std::stop_token stop) {
+  return ask_all([&stop](Processor& processor) { return processor.run(stop); });
+}
+
 StopReport Engine::stop(Millis grace) {
-  std::vector<std::thread> threads;
-  std::vector<StopReport> reports(lines_.size());
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    threads.emplace_back(
-        [this, i, grace, &reports] { reports[i] = lines_[i]->processor->stop(grace); });
-  }
-  for (std::thread& thread : threads) thread.join();
-  StopReport sum;
-  for (const StopReport& one : reports) {
-    sum.left_running += one.left_running;
-    sum.left_unsettled += one.left_unsettled;
-  }
-  return sum;
+  return ask_all([grace](Processor& processor) { return processor.stop(grace); });
 }
 
 std::size_t Engine::drain() {

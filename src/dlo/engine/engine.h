@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -61,6 +62,8 @@ class Engine {
 
  private:
   struct Line;
+  StopReport ask_all(const std::function<StopReport(Processor&)>& question);
+
   Office& office_;
   std::unique_ptr<Clock> own_clock_;
   const Clock& clock_;

@@ -36,6 +36,9 @@ struct PoisonDetail {
   return is_open(status) && status != Status::replaying && status != Status::replayed;
 }
 
+/// What the book shows of a record that has an owner.
+[[nodiscard]] PoisonItem poison_item_of(const DeadLetter& record);
+
 /// Poisoned items of a durable runtime, by kind. A view of the office's records that have an owner
 /// and are poisoned; taking one out goes through Office::apply like everything else.
 class PoisonBook {

@@ -39,20 +39,6 @@ std::size_t rows_per_look_of(const Query& query) {
   return reads_payloads ? bodies_per_look : rows_per_look;
 }
 
-PoisonItem poison_item(const DeadLetter& record) {
-  const Owner& owner = *record.message->owner;
-  PoisonItem item;
-  item.poison_id = record.number;
-  item.record = record.id;
-  item.instance_id = owner.instance;
-  item.execution_id = owner.execution;
-  item.activity = owner.activity;
-  item.abandon_count = record.counters.abandon;
-  if (!record.failure.text.empty()) item.last_error = record.failure.text;
-  item.poisoned_at = record.died_at;
-  return item;
-}
-
 }  // namespace
 
 struct MemoryOffice::State final : Ledger, PoisonBook {
@@ -135,7 +121,7 @@ struct MemoryOffice::State final : Ledger, PoisonBook {
     for (const auto& [number, entry] : tables.poisoned(kind)) {
       const DeadLetter& record = entry->record;
       if (instance && record.message->owner->instance != *instance) continue;
-      items.push_back(poison_item(record));
+      items.push_back(poison_item_of(record));
     }
     return items;
   }
@@ -147,7 +133,7 @@ struct MemoryOffice::State final : Ledger, PoisonBook {
     if (found == items.end()) return std::optional<PoisonDetail>{};
     const DeadLetter& record = found->second->record;
     return std::optional<PoisonDetail>(
-        PoisonDetail{poison_item(record), record.message, record.message->enqueued_at});
+        PoisonDetail{poison_item_of(record), record.message, record.message->enqueued_at});
   }
 
   Result<std::uint64_t> count(PoisonKind kind) override {

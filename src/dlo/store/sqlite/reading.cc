@@ -39,20 +39,6 @@ std::int64_t bounded(std::uint64_t value) {
   return static_cast<std::int64_t>(std::min(value, most));
 }
 
-PoisonItem poison_item(const DeadLetter& record) {
-  const Owner& owner = *record.message->owner;
-  PoisonItem item;
-  item.poison_id = record.number;
-  item.record = record.id;
-  item.instance_id = owner.instance;
-  item.execution_id = owner.execution;
-  item.activity = owner.activity;
-  item.abandon_count = record.counters.abandon;
-  if (!record.failure.text.empty()) item.last_error = record.failure.text;
-  item.poisoned_at = record.died_at;
-  return item;
-}
-
 }  // namespace
 
 bool complete(Readers::Turn& turn, Head& head) {
@@ -167,7 +153,7 @@ std::vector<PoisonItem> read_poison(Readers::Turn& turn, PoisonKind kind,
   for (Rows rows(statement); rows.next();) {
     if (rows->number(column::kind) != wanted) continue;
     Head head = read_head(*rows);
-    if (complete(turn, head)) items.push_back(poison_item(head.record));
+    if (complete(turn, head)) items.push_back(poison_item_of(head.record));
   }
   return items;
 }
@@ -178,7 +164,7 @@ std::optional<PoisonDetail> read_poison(Readers::Turn& turn, PoisonKind kind, st
   if (rows->number(column::kind) != static_cast<std::int64_t>(kind)) return std::nullopt;
   Head head = read_head(*rows);
   if (!is_poisoned(head.record.status) || !complete(turn, head)) return std::nullopt;
-  return PoisonDetail{poison_item(head.record), head.record.message,
+  return PoisonDetail{poison_item_of(head.record), head.record.message,
                       head.record.message->enqueued_at};
 }
 
