@@ -42,13 +42,14 @@ Writer::~Writer() {
 }
 
 Result<void> Writer::write(Task& task) {
+  bool enough = false;
   {
     const std::lock_guard lock(mutex_);
     (last_ == nullptr ? first_ : last_->next_) = &task;
     last_ = &task;
-    ++waiting_;
+    enough = ++waiting_ >= wanted_;
   }
-  arrived_.notify_one();
+  if (enough) arrived_.notify_one();
   task.done_.acquire();
   if (task.out_of_memory_) return out_of_memory();
   if (task.error_) return std::move(*task.error_);
@@ -57,14 +58,26 @@ Result<void> Writer::write(Task& task) {
 
 void Writer::work() {
   for (Group group = next_group(); group.first != nullptr; group = next_group()) {
+    const auto began = std::chrono::steady_clock::now();
     write_group(group);
+    took_ = std::chrono::steady_clock::now() - began;
+    expected_ = in_hand_ + waiting();
     group.each([](Task& task) { task.done_.release(); });
   }
+}
+
+void Writer::gather(std::unique_lock<std::mutex>& lock) {
+  if (waiting_ >= expected_) return;
+  wanted_ = expected_;
+  arrived_.wait_for(lock, took_ / 8, [this] { return stopping_ || waiting_ >= wanted_; });
+  wanted_ = 1;
 }
 
 Writer::Group Writer::next_group() {
   std::unique_lock lock(mutex_);
   arrived_.wait(lock, [this] { return stopping_ || first_ != nullptr; });
+  gather(lock);
+  const std::size_t before = waiting_;
   Group group{first_, nullptr};
   Task* last = nullptr;
   std::size_t bytes = 0;
@@ -75,6 +88,7 @@ Writer::Group Writer::next_group() {
   }
   if (last != nullptr) last->next_ = nullptr;
   if (first_ == nullptr) last_ = nullptr;
+  in_hand_ = before - waiting_;
   return group;
 }
 
