@@ -114,6 +114,7 @@ TEST_F(SqliteOpening, AFileThatIsNoDatabaseIsCalledCorruptAndLeftAsItIs) {
   EXPECT_EQ(error.code, Code::corrupt);
   EXPECT_THAT(error.detail, HasSubstr(file()));
   EXPECT_THAT(error.detail, HasSubstr("nothing was overwritten"));
+  EXPECT_THAT(refusal({.read_only = true}).detail, HasSubstr("opening the database failed"));
   EXPECT_EQ(bytes_of(file()), std::string(20'000, 'x'));
 }
 

@@ -194,7 +194,10 @@ void Connection::Closer::operator()(sqlite3* db) const noexcept {
 
 void Connection::run(const std::string& sql) {
   const int result = sqlite3_exec(raw(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (result != SQLITE_OK) throw Failed{explain(raw(), result, sql.substr(0, 60))};
+  if (result == SQLITE_OK) return;
+  // Settings are the first that looks into a file: who reads this chose the file, not the setting.
+  const bool settings = sql.starts_with("PRAGMA");
+  throw Failed{explain(raw(), result, settings ? "opening the database" : sql.substr(0, 60))};
 }
 std::int64_t Connection::number(const std::string& sql) {
   Statement statement(raw(), sql);
