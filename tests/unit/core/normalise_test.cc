@@ -1,4 +1,4 @@
-#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <string>
@@ -160,10 +160,10 @@ TEST(NormaliseText, IsBoundedInTimeForAnyFourKilobytes) {
        {"'a", "1:", "a@", "1.", "f:", "\"", "2026-", "<", "a1", "Sun ", "1m"}) {
     std::string text;
     while (text.size() < normalised_text_limit) text += piece;
-    const auto began = std::chrono::steady_clock::now();
+    const std::clock_t began = std::clock();  // our own time, however busy the machine is
     EXPECT_LE(normalise(text).size(), normalised_text_limit);
     // Some ten thousand times what it takes: fails only if the work is not bounded.
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5)) << piece;
+    EXPECT_LT(std::clock() - began, 5 * CLOCKS_PER_SEC) << piece;
   }
 }
 

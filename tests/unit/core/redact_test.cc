@@ -1,6 +1,6 @@
 #include "dlo/core/redact.h"
 
-#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <string>
@@ -260,9 +260,9 @@ TEST(Redact, DoesNotTakeQuadraticTimeOnTextMadeToAnnoyIt) {
                                   "-", "token=", "Authorization: Digest ", "<password>"}) {
     std::string text;
     while (text.size() < 1'500'000) text += piece;
-    const auto began = std::chrono::steady_clock::now();
+    const std::clock_t began = std::clock();  // our own time, however busy the machine is
     EXPECT_LE(redact(text).size(), text.size() * 2 + 3);
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10)) << piece;
+    EXPECT_LT(std::clock() - began, 10 * CLOCKS_PER_SEC) << piece;
   }
 }
 
