@@ -190,17 +190,13 @@ Result<void> DurableRuntime::poison(PoisonKind kind, const Delivery& delivery,
   const auto told = tell_owner(kind, delivery.message->owner.value_or(Owner{}), value);
   if (!told) return told.error();
   const auto settled = settle(kind, delivery.lease, DeadLettered{}, now);
-  if (settled) mark_settled(id, kept->front(), now);
+  if (settled) mark_settled({id, kept->front().occurrence});
   return settled;
 }
 
 /// A mark that stays only makes repeats merge, so a failure here needs no answer.
-void DurableRuntime::mark_settled(const RecordId& id, const Applied& applied, TimePoint now) {
-  const Change change = Transition{.id = id,
-                                   .expected_version = applied.version,
-                                   .to = Status::pending,
-                                   .now = now,
-                                   .source_unsettled = false};
+void DurableRuntime::mark_settled(const SourceSettled& record) {
+  const Change change = record;
   (void)parts_.office.apply({&change, 1});
 }
 

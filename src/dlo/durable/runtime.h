@@ -98,7 +98,7 @@ class DurableRuntime {
   void keep(PoisonKind kind, Delivery delivery);
   Result<bool> already_dead(const Delivery& delivery);
   Result<void> close_record(const Delivery& delivery, TimePoint now);
-  void mark_settled(const RecordId& id, const Applied& applied, TimePoint now);
+  void mark_settled(const SourceSettled& record);
   Result<void> settle(PoisonKind kind, const LeaseToken& token, Ending ending, TimePoint now);
   Result<AbandonResult> release(PoisonKind kind, const Delivery& delivery,
                                 const AbandonOptions& options, TimePoint now);

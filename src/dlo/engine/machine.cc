@@ -50,7 +50,6 @@ Processor::Machine::Machine(ProcessorParts parts, ProcessorOptions chosen)
       board(events),
       dice(options.seed),
       scheduler(clock, options.suspect_window, bell),
-      marks(office),
       settler(source, pool, marks, counts, board, events, clock),
       recorder(office, writer, settler, pool, marks, counts, board, events, parts.listener,
                rules->profile().owner_effect, clock),

@@ -70,8 +70,7 @@ PullDesk::PullDesk(Parts parts)
       appending_(parts_.office),
       writer_(parts_.writer == nullptr ? appending_ : *parts_.writer),
       suspects_(parts_.office, "pull"),
-      procedure_(parts_.rules, workers_, {}, writer_, suspects_, parts_.origin),
-      marks_(parts_.office) {
+      procedure_(parts_.rules, workers_, {}, writer_, suspects_, parts_.origin) {
   HandlerOptions options;
   options.name = "worker";
   workers_.set_default(std::make_shared<Elsewhere>(), std::move(options));
@@ -230,8 +229,7 @@ Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>
       completed.push_back(ended[i].out->item.delivery.message);
     }
     if (!lost && plan.kind == Plan::Kind::dead && !writer_.is_office()) {
-      marks_.settled(
-          {plan.record->id, plan.record->occurrence, plan.record->status, ended[i].version, 0});
+      marks_.settled({plan.record->id, ended[i].occurrence});
     }
     if (answers == nullptr) continue;
     PullAnswer& answer = (*answers)[ended[i].place];
@@ -263,38 +261,30 @@ Result<void> PullDesk::record(std::vector<Ended>& ended, TimePoint now) {
     writer_.write(delivery, plan.record, plan.attempts, now, changes);
   }
   if (changes.empty()) return {};
-  const auto applied = apply_with_marks(std::move(changes), now);
+  const auto applied = apply_with_marks(std::move(changes));
   if (!applied) return applied.error();
-  for (const auto& [place, owner] : places) {
-    const Applied& answer = (*applied)[place];
-    if (answer.effect != Effect::merged) ended[owner].version = answer.version;
-  }
+  for (const auto& [place, owner] : places) ended[owner].occurrence = (*applied)[place].occurrence;
   return {};
 }
 
-/// Marks go along with what is written anyway. If that is refused they may be to blame, so what has
-/// to be written is tried once more without them.
-Result<std::vector<Applied>> PullDesk::apply_with_marks(std::vector<Change> changes,
-                                                        TimePoint now) {
+/// Marks go along with what is written anyway.
+Result<std::vector<Applied>> PullDesk::apply_with_marks(std::vector<Change> changes) {
   const std::lock_guard lock(marks_mutex_);
-  const std::size_t own = changes.size();
-  marks_.put(marks_at_once, now, changes);
+  marks_.put(marks_at_once, changes);
   auto applied = parts_.office.apply(changes);
   if (applied) {
     marks_.done();
-    return applied;
+  } else {
+    marks_.not_written();
   }
-  const bool had_marks = changes.size() > own;
-  marks_.refused(true);
-  if (!had_marks || own == 0) return applied;
-  return parts_.office.apply(std::span<const Change>(changes).first(own));
+  return applied;
 }
 
 void PullDesk::tidy() {
   const TimePoint now = parts_.clock.now();
   forget_lapsed(now);
   for (std::size_t owed = marks_.size(); owed > 0;) {
-    if (!apply_with_marks({}, now)) return;  // whoever writes next takes them along
+    if (!apply_with_marks({})) return;  // whoever writes next takes them along
     owed -= std::min(owed, marks_at_once);
   }
 }

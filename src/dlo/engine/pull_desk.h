@@ -104,16 +104,15 @@ class PullDesk {
   struct Ended {  // on its way through record and settlement
     OutPtr out;
     Plan plan;
-    std::size_t place = 0;  // of its answer
-    std::optional<std::uint64_t> version;
+    std::size_t place = 0;         // of its answer
+    std::uint32_t occurrence = 0;  // under which the office has it
   };
 
   [[nodiscard]] Plan plan_for(Out& out, PullEnding& ending, TimePoint now, PullAnswer& answer);
   [[nodiscard]] Plan condemn(Out& out, DeadLetterAs verdict, const Counters& counters,
                              Failure failure, TimePoint now);
   [[nodiscard]] Result<void> record(std::vector<Ended>& ended, TimePoint now);
-  [[nodiscard]] Result<std::vector<Applied>> apply_with_marks(std::vector<Change> changes,
-                                                              TimePoint now);
+  [[nodiscard]] Result<std::vector<Applied>> apply_with_marks(std::vector<Change> changes);
   [[nodiscard]] Result<std::vector<SettleAnswer>> settle_source(std::vector<Ended>& ended,
                                                                 TimePoint now);
   [[nodiscard]] Result<void> finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,

@@ -118,13 +118,12 @@ Result<void> Recorder::write(std::span<Entry*> batch, TimePoint now, std::size_t
     }
     changes.insert(changes.end(), plan.changes.begin(), plan.changes.end());
   }
-  const std::size_t own = changes.size();
-  if (most_marks > 0) marks_.put(most_marks, now, changes);
+  if (most_marks > 0) marks_.put(most_marks, changes);
   std::vector<Applied> answers;
   if (!changes.empty()) {  // repeats alone change nothing
     auto applied = office_.apply(changes);
     if (!applied) {
-      marks_.refused(is_about_one(applied.error().code));
+      marks_.not_written();
       return applied.error();
     }
     answers = std::move(*applied);
@@ -134,9 +133,9 @@ Result<void> Recorder::write(std::span<Entry*> batch, TimePoint now, std::size_t
     Entry& entry = *batch[i];
     entry.durable = true;
     if (entry.plan.kind == Plan::Kind::repeat) {
-      entry.version = entry.plan.record->version;
-    } else if (place[i] < own && answers[place[i]].effect != Effect::merged) {
-      entry.version = answers[place[i]].version;
+      entry.occurrence = entry.plan.record->occurrence;
+    } else if (place[i] < answers.size()) {
+      entry.occurrence = answers[place[i]].occurrence;
     }
   }
   return {};
@@ -178,8 +177,6 @@ std::size_t Recorder::marks_to_take(bool last) const {
 
 bool Recorder::send(std::span<Entry*> batch, TimePoint now, bool last) {
   auto written = write(batch, now, marks_to_take(last));
-  // Whose fault is it: a mark whose record somebody has touched, or one of these?
-  if (!written && is_about_one(written.error().code)) written = write(batch, now, 0);
   if (!written && is_about_one(written.error().code)) written = write_singly(batch, now);
   if (!written) {
     board_.down(StatusBoard::store, written.error());
@@ -248,10 +245,10 @@ void Recorder::pass_on() {
   settler_.push(std::move(ready));
 }
 
-std::optional<Marks::Mark> Recorder::mark_of(const Entry& entry) {
+std::optional<SourceSettled> Recorder::mark_of(const Entry& entry) {
   const DeadLetter* record = entry.plan.record.get();
   if (record == nullptr || !record->source_unsettled || entry.put_off) return std::nullopt;
-  return Marks::Mark{record->id, record->occurrence, record->status, entry.version};
+  return SourceSettled{record->id, entry.occurrence};
 }
 
 void Recorder::clear_marks() {

@@ -39,8 +39,8 @@ class Recorder {
     bool durable = false;
     bool told = false;     // its owner has heard of it, or need not
     bool put_off = false;  // the office will not have it: back to its source, to be tried later
-    std::optional<std::uint64_t> version;  // of the record, if nobody else can have touched it
-    Millis patience{0};                    // while its owner cannot be told
+    std::uint32_t occurrence = 0;  // under which the office has it
+    Millis patience{0};            // while its owner cannot be told
     TimePoint tell_again{};
   };
 
@@ -83,7 +83,7 @@ class Recorder {
   Result<void> write(std::span<Entry*> batch, TimePoint now, std::size_t most_marks);
   Result<void> write_singly(std::span<Entry*> batch, TimePoint now);
   void put_off(Entry& entry, const Error& error, TimePoint now);
-  [[nodiscard]] static std::optional<Marks::Mark> mark_of(const Entry& entry);
+  [[nodiscard]] static std::optional<SourceSettled> mark_of(const Entry& entry);
   void tell_owners(TimePoint now);
   void pass_on();
   [[nodiscard]] std::optional<TimePoint> next_owed() const;

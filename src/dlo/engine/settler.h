@@ -31,7 +31,7 @@ class Settler {
     Item* item = nullptr;
     Plan::Kind kind = Plan::Kind::complete;
     Ending ending;
-    std::optional<Marks::Mark> mark = {};  // its record is still marked source_unsettled
+    std::optional<SourceSettled> mark = {};  // its record is still marked source_unsettled
   };
 
   Settler(Broker& broker, ItemPool& pool, Marks& marks, ProcessorCounts& counts, StatusBoard& board,

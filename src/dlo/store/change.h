@@ -55,9 +55,17 @@ struct Transition {
   std::optional<TimePoint> next_retry_at;  // also when `claim` may hand it out
   bool clear_next_retry = false;
   std::optional<Resolution> resolution;
-  std::optional<bool> source_unsettled;
   std::optional<std::vector<std::string>> tags;
   std::optional<TimePoint> died_at;
+};
+
+/// The source has confirmed that this occurrence's message is gone there: takes the mark
+/// `source_unsettled` off (R3). A note, not a change of the record: version and change number stay,
+/// so it stands in nobody's way. Nothing happens if the record is gone, was settled before or has
+/// died again since; the answer is empty.
+struct SourceSettled {
+  RecordId id;
+  std::uint32_t occurrence = 1;
 };
 
 /// One more attempt of a record. Beyond `attempts_kept` the oldest go, but never the first.
@@ -132,8 +140,8 @@ struct Remove {
   RecordId id;
 };
 
-using Change = std::variant<Append, Transition, AddAttempt, AddVersion, EditGroup, PutDocument,
-                            JobCheckpoint, AddAudit, Remove>;
+using Change = std::variant<Append, Transition, SourceSettled, AddAttempt, AddVersion, EditGroup,
+                            PutDocument, JobCheckpoint, AddAudit, Remove>;
 
 enum class Effect : std::uint8_t {
   applied,
@@ -146,6 +154,7 @@ struct Applied {
   Effect effect = Effect::applied;
   std::uint64_t version = 0;        // of the record or document afterwards; 0 if there is none
   std::int64_t number = 0;          // of the record or audit entry
+  std::uint32_t occurrence = 0;     // of the record afterwards, for an append
   std::optional<LeaseToken> lease;  // the one a transition took or carried on
 };
 

@@ -45,6 +45,7 @@ struct Checker {
     if (change.job.empty()) return refusal("a checkpoint needs the id of its job");
     return {};
   }
+  Result<void> operator()(const SourceSettled&) const { return {}; }
   Result<void> operator()(const AddAttempt&) const { return {}; }
   Result<void> operator()(const AddVersion&) const { return {}; }
   Result<void> operator()(const EditGroup&) const { return {}; }
@@ -58,6 +59,9 @@ struct Describer {
   }
   std::string operator()(const Transition& c) const {
     return "transition of record " + to_string(c.id) + " to `" + std::string(name_of(c.to)) + "`";
+  }
+  std::string operator()(const SourceSettled& c) const {
+    return "settled source of record " + to_string(c.id);
   }
   std::string operator()(const AddAttempt& c) const {
     return "attempt of record " + to_string(c.id);

@@ -131,7 +131,6 @@ Result<Standing> apply_transition(const DeadLetter& record, const std::optional<
   if (transition.clear_next_retry) out.next_retry_at.reset();
   set(out.next_retry_at, transition.next_retry_at);
   set(out.resolution, transition.resolution);
-  set(out.source_unsettled, transition.source_unsettled);
   set(out.tags, transition.tags);
   set(out.died_at, transition.died_at);
   touch(out, change);

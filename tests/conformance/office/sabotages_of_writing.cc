@@ -54,6 +54,29 @@ Hooks::Answers one_by_one(Office& office, const std::vector<Change>& changes) {
   return answers;
 }
 
+Hooks settling_any_occurrence() {
+  return on_apply([](Office& office, std::vector<Change> changes) -> Hooks::Answers {
+    for (Change& change : changes) {
+      auto* one = std::get_if<SourceSettled>(&change);
+      if (one == nullptr) continue;
+      const auto known = office.get(one->id);
+      if (known) one->occurrence = known->record.occurrence;
+    }
+    return office.apply(changes);
+  });
+}
+
+Hooks refusing_to_settle_what_is_gone() {
+  return on_apply([](Office& office, const std::vector<Change>& changes) -> Hooks::Answers {
+    for (const Change& change : changes) {
+      const auto* one = std::get_if<SourceSettled>(&change);
+      if (one == nullptr) continue;
+      if (auto known = office.get(one->id); !known) return known.error();
+    }
+    return office.apply(changes);
+  });
+}
+
 /// Says that it was done, though it was refused with `code`.
 Hooks claiming_success_of(Code code) {
   return on_apply([code](Office& office, const std::vector<Change>& changes) -> Hooks::Answers {
@@ -180,6 +203,12 @@ std::vector<Sabotage> lists_and_moves() {
        spoiling<Transition>([](Transition& t) { t.clear_next_retry = false; })},
       {"an open record is still resolved", "ARecordThatIsOpenAgainIsNotResolvedAnyMore",
        keeping_resolutions()},
+      {"a settled source is forgotten", "ASettledSourceTakesTheMarkOffAndIsNoChangeOfTheRecord",
+       spoiling<SourceSettled>([](SourceSettled& s) { s.occurrence = 0; })},
+      {"a late word of a source settles whatever is there",
+       "ALateWordOfTheSourceDoesNotSettleTheNextDeath", settling_any_occurrence()},
+      {"a source that settles what is gone is refused",
+       "ASettledSourceOfARecordThatIsGoneIsNoError", refusing_to_settle_what_is_gone()},
       {"attempts come oldest first", "AttemptsComeNewestFirst",
        on_detail([](RecordDetail& d) { std::reverse(d.attempts.begin(), d.attempts.end()); })},
       {"the first attempt is not kept", "OfManyAttemptsTheFirstAndTheNewestAreKept",

@@ -58,6 +58,49 @@ TEST_P(OfficeSuite, EveryChangeOfARecordRaisesItsVersionByOneAndItsChangeNumber)
   }
 }
 
+TEST_P(OfficeSuite, ASettledSourceTakesTheMarkOffAndIsNoChangeOfTheRecord) {  // R3
+  DeadLetter letter = a_letter(1);
+  letter.source_unsettled = true;
+  EXPECT_EQ(append(letter).occurrence, 1U);
+  const DeadLetter before = record(id_of(1));
+  ASSERT_TRUE(before.source_unsettled);
+  apply_one(SourceSettled{id_of(1), 1});
+  const DeadLetter after = record(id_of(1));
+  EXPECT_FALSE(after.source_unsettled);
+  EXPECT_EQ(after.version, before.version);
+  EXPECT_EQ(after.change, before.change);
+  EXPECT_EQ(last_change(), before.change);
+  apply_one(SourceSettled{id_of(1), 1});  // nor does a second one do anything
+  EXPECT_EQ(record(id_of(1)).version, before.version);
+
+  Query unsettled;
+  unsettled.source_unsettled = true;
+  EXPECT_TRUE(must(office().list(unsettled)).rows.empty());
+}
+
+TEST_P(OfficeSuite, ALateWordOfTheSourceDoesNotSettleTheNextDeath) {  // R3
+  DeadLetter letter = a_letter(1);
+  letter.source_unsettled = true;
+  letter.status = Status::resolved;
+  append(letter);
+  apply_one(SourceSettled{id_of(1), 1});
+  letter.status = Status::pending;
+  letter.died_at += Millis{1'000};
+  const Applied again = append(letter);
+  ASSERT_EQ(again.effect, Effect::reopened);
+  ASSERT_EQ(again.occurrence, 2U);
+  apply_one(SourceSettled{id_of(1), 1});
+  EXPECT_TRUE(record(id_of(1)).source_unsettled);
+  apply_one(SourceSettled{id_of(1), 2});
+  EXPECT_FALSE(record(id_of(1)).source_unsettled);
+}
+
+TEST_P(OfficeSuite, ASettledSourceOfARecordThatIsGoneIsNoError) {
+  append(a_letter(2));
+  EXPECT_TRUE(try_apply({SourceSettled{id_of(1), 1}, to(Status::resolved, 2)}).has_value());
+  EXPECT_EQ(record(id_of(2)).status, Status::resolved);
+}
+
 TEST_P(OfficeSuite, AFailureThatIsAddedSaysWhenItLastFailed) {
   DeadLetter letter = a_letter(1);
   letter.first_failed_at.reset();
@@ -95,7 +138,6 @@ TEST_P(OfficeSuite, ATransitionSetsWhatItCarriesAndKeepsTheRest) {
   letter.fingerprint = *(all.fingerprint = Fingerprint{group_of(8), "new title", "type"});
   letter.next_retry_at = *(all.next_retry_at = noon + Millis{77});
   letter.resolution = *(all.resolution = Resolution{noon, "ann", "manual", "all good"});
-  letter.source_unsettled = *(all.source_unsettled = false);
   letter.tags = *(all.tags = std::vector<std::string>{"z", "a"});
   letter.died_at = *(all.died_at = noon + Millis{9});
   apply_one(all);

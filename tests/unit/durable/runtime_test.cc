@@ -114,6 +114,15 @@ TEST_F(DurableTest, TheFifthCountedAbandonPoisons) {  // S3-5, S3-20, S3-21, S3-
   EXPECT_TRUE(fetch(orchestration).empty());
 }
 
+TEST_F(DurableTest, ThePoisonRecordKnowsThatItsSourceIsSettled) {  // R3
+  send(orchestration, "i-1");
+  abandon(orchestration, fetch_one(orchestration), {.force_poison = true});
+  Query unsettled;
+  unsettled.source_unsettled = true;
+  EXPECT_TRUE(must(office_->list(unsettled)).rows.empty());
+  EXPECT_EQ(must(office_->list({})).rows.size(), 1U);
+}
+
 TEST_F(DurableTest, APoisonedOrchestrationFailsItsInstanceAndTellsTheParent) {  // S3-28, D17
   send(orchestration, "child", "parent");
   abandon(orchestration, fetch_one(orchestration),

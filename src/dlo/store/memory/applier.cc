@@ -42,7 +42,9 @@ Applied Applier::insert(const Append& change) {
   auto entry = std::make_shared<Entry>();
   entry->record = inserted(*change.record, tables_.next_number(), tables_.next_change());
   entry->attempts = longer(nullptr, change.attempts);
-  return put(nullptr, std::move(entry));
+  Applied applied = put(nullptr, std::move(entry));
+  applied.occurrence = change.record->occurrence;
+  return applied;
 }
 
 Applied Applier::reopen(const EntryPtr& existing, const Append& change) {
@@ -51,8 +53,10 @@ Applied Applier::reopen(const EntryPtr& existing, const Append& change) {
   entry->attempts = longer(existing->attempts, change.attempts);
   entry->versions = shared(
       versions_after_reopening(copy_of(existing->versions), existing->record, entry->record));
+  const std::uint32_t occurrence = entry->record.occurrence;
   Applied applied = put(existing, std::move(entry));
   applied.effect = Effect::reopened;
+  applied.occurrence = occurrence;
   return applied;
 }
 
@@ -66,7 +70,8 @@ Result<Applied> Applier::operator()(const Append& change) {
     case AppendEffect::merge:
       break;
   }
-  return Applied{Effect::merged, existing->record.version, existing->record.number, std::nullopt};
+  const DeadLetter& known = existing->record;
+  return Applied{Effect::merged, known.version, known.number, known.occurrence, std::nullopt};
 }
 
 Result<Applied> Applier::operator()(const Transition& change) {
@@ -82,6 +87,18 @@ Result<Applied> Applier::operator()(const Transition& change) {
   Applied applied = put(before, std::move(after));
   if (change.lease_for) applied.lease = standing->lease->token;
   return applied;
+}
+
+Result<Applied> Applier::operator()(const SourceSettled& change) {
+  const EntryPtr before = tables_.find(change.id);
+  if (!before || !before->record.source_unsettled ||
+      before->record.occurrence != change.occurrence) {
+    return Applied{};
+  }
+  auto after = std::make_shared<Entry>(*before);
+  after->record.source_unsettled = false;
+  tables_.replace(before, std::move(after));
+  return Applied{};
 }
 
 Result<Applied> Applier::operator()(const AddAttempt& change) {

@@ -11,6 +11,7 @@ class Applier {
 
   Result<Applied> operator()(const Append& change);
   Result<Applied> operator()(const Transition& change);
+  Result<Applied> operator()(const SourceSettled& change);
   Result<Applied> operator()(const AddAttempt& change);
   Result<Applied> operator()(const AddVersion& change);
   Result<Applied> operator()(const EditGroup& change);

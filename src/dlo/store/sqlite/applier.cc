@@ -13,7 +13,7 @@ Error no_record() {
 }
 
 Applied answer(const DeadLetter& record) {
-  return {Effect::applied, record.version, record.number, std::nullopt};
+  return {Effect::applied, record.version, record.number, 0, std::nullopt};
 }
 
 bool changes_facts(const Transition& t) {
@@ -34,6 +34,7 @@ class Applier {
 
   Result<Applied> operator()(const Append& change);
   Result<Applied> operator()(const Transition& change);
+  Result<Applied> operator()(const SourceSettled& change);
   Result<Applied> operator()(const AddAttempt& change);
   Result<Applied> operator()(const AddVersion& change);
   Result<Applied> operator()(const EditGroup& change);
@@ -53,7 +54,7 @@ class Applier {
 
 Result<Applied> Applier::operator()(const Append& change) {
   if (const auto number = session_.insert(*prepared_)) {
-    return Applied{Effect::applied, 1, *number, std::nullopt};
+    return Applied{Effect::applied, 1, *number, change.record->occurrence, std::nullopt};
   }
   std::optional<Head> existing = session_.find(change.record->id);
   if (!existing) {
@@ -64,7 +65,8 @@ Result<Applied> Applier::operator()(const Append& change) {
   if (effect_of(&existing->record, *change.record) == AppendEffect::new_occurrence) {
     return reopen(*existing, change);
   }
-  return Applied{Effect::merged, existing->record.version, existing->record.number, std::nullopt};
+  const DeadLetter& known = existing->record;
+  return Applied{Effect::merged, known.version, known.number, known.occurrence, std::nullopt};
 }
 
 Applied Applier::reopen(Head& existing, const Append& change) {
@@ -83,6 +85,7 @@ Applied Applier::reopen(Head& existing, const Append& change) {
   session_.update({existing, after, std::nullopt, tries, true, true});
   Applied applied = answer(after);
   applied.effect = Effect::reopened;
+  applied.occurrence = after.occurrence;
   return applied;
 }
 
@@ -107,6 +110,11 @@ Result<Applied> Applier::operator()(const Transition& change) {
   Applied applied = answer(standing->record);
   if (change.lease_for) applied.lease = standing->lease->token;
   return applied;
+}
+
+Result<Applied> Applier::operator()(const SourceSettled& change) {
+  session_.settle_source(change.id, change.occurrence);
+  return Applied{};
 }
 
 Result<Applied> Applier::operator()(const AddAttempt& change) {

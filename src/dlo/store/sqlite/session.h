@@ -71,6 +71,8 @@ class Session {
   void update(const Edit& edit);
   /// Only the lease differs: nothing that anybody counts or lists.
   void update_lease(const Head& head, const std::optional<Lease>& lease);
+  /// Takes the mark off, if this occurrence carries it. No index follows: one row is written.
+  void settle_source(const RecordId& id, std::uint32_t occurrence);
   void remove(Head& head);
 
   void add_attempt(std::int64_t number, std::uint32_t place, const std::string& encoded);
@@ -112,7 +114,7 @@ class Session {
   std::uint64_t leases_ = 0;
   Statement find_id_, find_number_, read_facts_, read_body_, read_versions_;
   Statement insert_head_, insert_body_, insert_facts_, insert_attempt_, insert_version_;
-  Statement touch_, move_status_, move_class_, rewrite_, write_lease_, write_facts_;
+  Statement touch_, move_status_, move_class_, rewrite_, write_lease_, write_facts_, settle_source_;
   Statement delete_head_, delete_body_, delete_facts_, delete_attempts_, delete_attempt_,
       delete_versions_, add_seat_, delete_seat_;
   Statement note_leaving_, forget_leaving_;
