@@ -50,24 +50,24 @@ format: ## format every source file in place
 	@scripts/setup lint
 	@scripts/format
 
-asan: ## every test under address and undefined-behaviour sanitizers
-	@scripts/setup base
+asan: ## every test with the second compiler, under address and undefined-behaviour sanitizers
+	@scripts/setup base lint fuzz
 	@$(call build,asan)
 	@$(call ctest,asan) -R '$(TESTS)'
 
-tsan: ## every test under the thread sanitizer
+tsan: ## the tests of everything that has threads, under the thread sanitizer
 	@scripts/setup base
-	@$(call build,tsan)
-	@$(call ctest,tsan) -R '$(TESTS)'
+	@$(call build,tsan,threaded)
+	@$(call ctest,tsan) -L threads -R '$(TESTS)'
 
-clang: ## the whole tree with the second compiler, and its tests
+clang: ## the whole tree with the second compiler and no sanitizer, and its tests
 	@scripts/setup base lint
 	@$(call build,clang)
 	@$(call ctest,clang) -R '$(TESTS)'
 
 fuzz: ## each fuzzer for FUZZ_SECONDS (60)
 	@scripts/setup base fuzz
-	@$(call build,fuzz)
+	@$(call build,fuzz,fuzzers)
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
 soak: ## the long form of the crash, model and fuzz tests

@@ -56,8 +56,8 @@ endfunction()
 
 # dlo_test(unit_core FOLDER unit/core LINK dlo::core)
 # One program per folder of tests; every *_test.cc and helper .cc directly in it. All of them share
-# one precompiled header (tests/support/pch.h). What one test must not share with others that run
-# at the same time goes into LABELS and is chosen with ctest -L.
+# one precompiled header (tests/support/pch.h). LABELS are chosen with ctest -L; `threads` says that
+# the program has more than one, and makes it part of the target `threaded` for the thread sanitizer.
 function(dlo_test name)
   cmake_parse_arguments(ARG "" "FOLDER;TIMEOUT" "LINK;LABELS;SOURCES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*.cc)
@@ -68,11 +68,15 @@ function(dlo_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${DLO_PATIENCE}")
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest GTest::gtest_main dlo::strict)
   if(TARGET dlo_test_pch)
     target_precompile_headers(${name} REUSE_FROM dlo_test_pch)
+  endif()
+  if("threads" IN_LIST ARG_LABELS)
+    add_dependencies(threaded ${name})
   endif()
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
