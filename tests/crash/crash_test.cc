@@ -145,7 +145,8 @@ TEST(Crash, KilledAtRandomMomentsNothingIsLostAndNothingIsInTwoPlaces) {
   int died = 0;
   for (int life = 1; life <= rounds(); ++life) {
     Worker worker(directory, life, "send");
-    const bool by_itself = worker.ends_within(std::chrono::milliseconds(10 + random() % 150));
+    const std::chrono::milliseconds time(DLO_PATIENCE * (10 + random() % 150));
+    const bool by_itself = worker.ends_within(time);
     if (by_itself) {
       ASSERT_EQ(worker.exit_code(), 9) << "only a crashing message may end it";
       ++died;

@@ -141,7 +141,7 @@ TEST(QueueCrash, LosesNothingThatWasAcknowledgedHoweverOftenItIsKilled) {
   std::mt19937 random(std::random_device{}());
   Books books;
   for (int life = 1; life <= kills(); ++life) {
-    const std::chrono::microseconds time{20'000 + random() % 250'000};
+    const std::chrono::microseconds time{DLO_PATIENCE * (20'000 + random() % 250'000)};
     books.note(live_for(time, directory.path(), life));
     if (::testing::Test::HasFatalFailure()) return;
     audit(directory.path(), books);
