@@ -123,8 +123,8 @@ Result<void> Inspection::Walk::group(const ReadGroup& group, const Segment& segm
     if (!seen) return seen;
     at += format::record_header_size + header.size;
   }
-  to_.end = {*expected_, segment.number, format::aligned(offset + group.bytes.size()),
-             group.header.group + 1, group.header.crc};
+  to_.end_position = {*expected_, segment.number, format::aligned(offset + group.bytes.size()),
+                      group.header.group + 1, group.header.crc};
   return {};
 }
 
@@ -236,7 +236,7 @@ Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
 }
 
 void Inspection::Walk::finish(std::uint64_t last) {
-  JournalPosition& end = to_.end;
+  JournalPosition& end = to_.end_position;
   // A number that was given to somebody must not be given again: there may have been as many
   // records in the damaged end as fit.
   end.sequence =

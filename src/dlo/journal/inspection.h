@@ -74,7 +74,7 @@ class Inspection {
   std::vector<Damage> damages;
   std::vector<Damage> quarantined;  // was damaged, and has been set aside since
   /// Behind everything that is whole: where a journal could go on.
-  JournalPosition end;
+  JournalPosition end_position;
 
  private:
   class Walk;

@@ -123,7 +123,7 @@ Result<void> Repair::read_back() {
         if (needed.last >= needed.first) mend.lose(needed);
       });
   if (!walked) return walked;
-  JournalPosition& end = journal_.end;
+  JournalPosition& end = journal_.end_position;
   if (has_checkpoint_ && end.segment < needed_) {
     // The segment that reading back begins with is gone, and nobody knows how much was in it.
     constexpr std::uint64_t as_much_as_fits = 1U << 24U;
@@ -241,7 +241,7 @@ Result<void> Repair::mend_headers() {
     if (each.segment == 0 || each.offset != 0) continue;
     if (const auto done = write_header(each.segment, OpenMode::read_write); !done) return done;
   }
-  const auto gone = missing_segments(files_, journal_.end.segment, true);
+  const auto gone = missing_segments(files_, journal_.end_position.segment, true);
   if (!gone) return gone.error();
   for (const auto number : *gone) {
     if (const auto done = write_header(number, OpenMode::create); !done) return done;
@@ -253,9 +253,9 @@ Result<void> Repair::write_checkpoint() {
   auto& slots = holdings_->slots();
   slots.begin_snapshot();
   std::size_t next = 0;
-  const auto written =
-      write_checkpoint_file(files_, describe_holdings(*holdings_, journal_.end, incarnation_), {},
-                            [&](Slot* into) { return copy_next(slots, next, into); });
+  const auto written = write_checkpoint_file(
+      files_, describe_holdings(*holdings_, journal_.end_position, incarnation_), {},
+      [&](Slot* into) { return copy_next(slots, next, into); });
   slots.end_snapshot();
   if (!written) return written.error();
   return {};
