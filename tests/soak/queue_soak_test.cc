@@ -48,7 +48,11 @@ class Load {
       threads_.emplace_back([this, &queue, i] { consume(queue, i + 100); });
     }
   }
-  ~Load() { over_ = true; }
+  ~Load() {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    room_.notify_all();
+  }
 
   [[nodiscard]] std::uint64_t done() const { return done_; }
 
@@ -60,9 +64,10 @@ class Load {
     while (!over_) {
       std::vector<Publication> list(1 + random() % 64);
       for (auto& each : list) each.message = body;
-      if (waiting_ > 20'000) {
-        std::this_thread::yield();
-        continue;
+      {
+        // Asleep, not spinning: the time of those who wait is not what a message costs.
+        std::unique_lock lock(mutex_);
+        room_.wait(lock, [this] { return over_ || waiting_ <= 20'000; });
       }
       must(queue.publish(list, wall()));
       waiting_ += static_cast<std::int64_t>(list.size());
@@ -87,9 +92,13 @@ class Load {
         --waiting_;
       }
       if (!endings.empty()) must(queue.settle(endings, wall()));
+      const std::lock_guard lock(mutex_);
+      room_.notify_all();
     }
   }
 
+  std::mutex mutex_;
+  std::condition_variable room_;
   std::atomic<bool> over_ = false;
   std::atomic<std::uint64_t> done_ = 0;
   std::atomic<std::int64_t> waiting_ = 0;
