@@ -18,17 +18,22 @@ class Gatherer {
  public:
   using Write = std::function<void(std::vector<Item>)>;
 
-  /// `write` is called on a thread of `pool`, one call at a time.
-  Gatherer(WorkerPool& pool, std::size_t most_at_once, Write write)
-      : pool_(pool), most_at_once_(most_at_once), write_(std::move(write)) {}
+  /// `write` is called on threads of `pool`, in at most `runs` calls at a time. With one, what
+  /// comes first is written first; with more, one list is made ready while another waits for the
+  /// disk.
+  Gatherer(WorkerPool& pool, std::size_t most_at_once, std::size_t runs, Write write)
+      : pool_(pool), most_at_once_(most_at_once), runs_(runs), write_(std::move(write)) {}
 
   /// False: too much is under way; the item was not taken in.
   [[nodiscard]] bool add(Item&& item) {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(item));
-    if (busy_) return true;
-    busy_ = pool_.post([this] { run(); });
-    if (busy_) return true;
+    if (running_ >= runs_) return true;
+    if (pool_.post([this] { run(); })) {
+      ++running_;
+      return true;
+    }
+    if (running_ > 0) return true;  // those who run will come to it
     item = std::move(waiting_.back());
     waiting_.pop_back();
     return false;
@@ -41,7 +46,7 @@ class Gatherer {
       {
         const std::lock_guard lock(mutex_);
         if (waiting_.empty()) {
-          busy_ = false;
+          --running_;
           return;
         }
         if (waiting_.size() <= most_at_once_) {
@@ -58,10 +63,11 @@ class Gatherer {
 
   WorkerPool& pool_;
   const std::size_t most_at_once_;
+  const std::size_t runs_;
   const Write write_;
   std::mutex mutex_;
   std::vector<Item> waiting_;
-  bool busy_ = false;
+  std::size_t running_ = 0;
 };
 
 }  // namespace dlo::api

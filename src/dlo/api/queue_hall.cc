@@ -111,11 +111,13 @@ Result<QueueHall::Declared> QueueHall::declare(const QueueSettings& settings, Ad
   if (!window && before != nullptr) {  // go on as before
     if (auto restored = open(before->settings(), false)) {
       const std::lock_guard lock(mutex_);
+      former_.push_back(before);
       windows_[name] = std::move(*restored);
     }
   }
   if (!window) return window.error();
   const std::lock_guard lock(mutex_);
+  if (before != nullptr) former_.push_back(before);
   windows_[name] = *window;
   return Declared{std::move(*window), before == nullptr};
 }

@@ -64,6 +64,7 @@ class QueueHall {
   std::vector<Error> troubles_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<QueueWindow>> windows_;
+  std::vector<std::shared_ptr<QueueWindow>> former_;  // threads may still be finishing their work
   std::mutex declaring_;
 
   std::mutex keeper_mutex_;

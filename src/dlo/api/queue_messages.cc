@@ -132,24 +132,23 @@ Result<void> renew_all(QueueWindow& window, const std::vector<SettleWish>& wishe
   return {};
 }
 
-void settle(QueueHall& hall, const Request& request, const ExchangePtr& exchange) {
-  const auto window = hall.get(request.path.front());
-  if (!window) return exchange->send(problem_of(window.error()));
-  auto wishes = read_settle_wishes(request, (*window)->settings().lease_for);
-  if (!wishes) return exchange->send(problem_of(wishes.error()));
-  auto answers = std::make_shared<std::vector<PullAnswer>>(wishes->size());
-  if (auto renewed = renew_all(**window, *wishes, *answers); !renewed) {
+using Wishes = std::shared_ptr<std::vector<SettleWish>>;
+using Window = std::shared_ptr<QueueWindow>;
+
+/// Renews on this thread, and hands the rest to the queue.
+void carry_out(const Window& window, const Wishes& kept, const std::string& type,
+               const ExchangePtr& exchange) {
+  auto answers = std::make_shared<std::vector<PullAnswer>>(kept->size());
+  if (auto renewed = renew_all(*window, *kept, *answers); !renewed) {
     return exchange->send(problem_of(renewed.error()));
   }
   std::vector<PullSettlement> settlements;
   auto places = std::make_shared<std::vector<std::size_t>>();
-  for (std::size_t i = 0; i < wishes->size(); ++i) {
-    if ((*wishes)[i].renew_for) continue;
+  for (std::size_t i = 0; i < kept->size(); ++i) {
+    if ((*kept)[i].renew_for) continue;
     places->push_back(i);
-    settlements.push_back((*wishes)[i].settlement);
+    settlements.push_back((*kept)[i].settlement);
   }
-  const std::string type = media_type(request);
-  auto kept = std::make_shared<std::vector<SettleWish>>(std::move(*wishes));
   if (settlements.empty()) return exchange->send(settled_answer(*kept, *answers, type));
   const auto told = [exchange, kept, answers, places,
                      type](const Result<std::vector<PullAnswer>>& settled) {
@@ -157,7 +156,24 @@ void settle(QueueHall& hall, const Request& request, const ExchangePtr& exchange
     for (std::size_t i = 0; i < places->size(); ++i) (*answers)[(*places)[i]] = (*settled)[i];
     exchange->send(settled_answer(*kept, *answers, type));
   };
-  if (!(*window)->settle(std::move(settlements), told)) exchange->send(busy());
+  if (!window->settle(std::move(settlements), told)) exchange->send(busy());
+}
+
+void settle(QueueHall& hall, const Request& request, const ExchangePtr& exchange) {
+  const auto window = hall.get(request.path.front());
+  if (!window) return exchange->send(problem_of(window.error()));
+  auto wishes = read_settle_wishes(request, (*window)->settings().lease_for);
+  if (!wishes) return exchange->send(problem_of(wishes.error()));
+  const std::string type = media_type(request);
+  const bool renews = std::any_of(wishes->begin(), wishes->end(), [](const SettleWish& each) {
+    return each.renew_for.has_value();
+  });
+  const auto kept = std::make_shared<std::vector<SettleWish>>(std::move(*wishes));
+  if (!renews) return carry_out(*window, kept, type, exchange);
+  const Window shared = *window;
+  if (!shared->later([shared, kept, type, exchange] { carry_out(shared, kept, type, exchange); })) {
+    exchange->send(busy());
+  }
 }
 
 using Act = void (*)(QueueHall&, const Request&, const ExchangePtr&);
@@ -182,9 +198,9 @@ std::vector<Route> queue_message_routes(QueueHall& hall) {
   return {
       route("/v1/queues/{queue}/messages", Lane::here, hall, send,
             {"id", "type", "key", "correlation_id", "priority", "delay_ms", "dedupe_id"}),
-      route("/v1/queues/{queue}/receive", Lane::quick, hall, receive,
+      route("/v1/queues/{queue}/receive", Lane::here, hall, receive,
             {"limit", "wait_ms", "lease_ms"}),
-      route("/v1/queues/{queue}/settle", Lane::quick, hall, settle, {}),
+      route("/v1/queues/{queue}/settle", Lane::here, hall, settle, {}),
   };
 }
 

@@ -10,6 +10,7 @@ namespace dlo::api {
 namespace {
 
 constexpr std::size_t written_at_once = 256;  // requests, each of one message or many
+constexpr std::size_t received_at_once = 1'000;
 constexpr Millis between_office_looks{100};
 
 }  // namespace
@@ -24,9 +25,9 @@ QueueWindow::QueueWindow(const Parts& parts, std::unique_ptr<EmbeddedQueue> queu
       desk_({*queue_, parts_.office, rules_, parts_.clock, parts_.origin}),
       office_desk_(
           {office_source_, parts_.office, rules_, parts_.clock, parts_.origin, &office_source_}),
-      sender_(parts_.pool, written_at_once,
+      sender_(parts_.pool, written_at_once, 1,  // one: messages stay in the order they were sent
               [this](std::vector<Sending> all) { publish(std::move(all)); }),
-      settler_(parts_.pool, written_at_once,
+      settler_(parts_.pool, written_at_once, 2,
                [this](std::vector<Settling> all) { settle_all(std::move(all)); }) {}
 
 bool QueueWindow::send(std::vector<Publication> messages, Sent told) {
@@ -135,52 +136,89 @@ Result<QueueWindow::Handed> QueueWindow::fetch(const Wanted& wanted) {
 }
 
 void QueueWindow::receive(const Wanted& wanted, const ExchangePtr& exchange, Render render) {
-  if (exchange->gone()) return exchange->send(render({}));  // nothing for somebody who left
-  auto handed = fetch(wanted);
-  if (!handed) return exchange->send(problem_of(handed.error()));
-  if (!handed->empty() || wanted.wait <= Millis{0}) return exchange->send(render(*handed));
+  bool somebody_comes = true;
   {
     const std::lock_guard lock(mutex_);
     if (!closed_) {
-      waiters_.push_back({wanted, parts_.clock.now() + wanted.wait, exchange, std::move(render)});
+      const TimePoint until = parts_.clock.now() + std::max(wanted.wait, Millis{0});
+      waiters_.push_back({wanted, until, exchange, std::move(render)});
       render = nullptr;
+      if (!wake_due_) wake_due_ = somebody_comes = parts_.pool.post([this] { wake(); });
     }
   }
-  if (render) return exchange->send(render(*handed));
-  parts_.somebody_waits();
+  if (render) return exchange->send(render({}));
+  // The one who looks after those who wait comes by as well.
+  if (wanted.wait > Millis{0} || !somebody_comes) parts_.somebody_waits();
 }
 
-/// Whoever waits longest gets what there is.
+bool QueueWindow::later(std::function<void()> task) {
+  return parts_.pool.post(std::move(task));
+}
+
+/// Those at the front who want the same lease. Nothing is handed to somebody who left.
+QueueWindow::Waiters QueueWindow::take_alike() {
+  Waiters group;
+  std::size_t wanted = 0;
+  const std::lock_guard lock(mutex_);
+  wake_due_ = false;
+  while (!waiters_.empty() && wanted < received_at_once) {
+    Waiter& first = waiters_.front();
+    if (!first.exchange->gone()) {
+      if (!group.empty() && group.front().wanted.lease_for != first.wanted.lease_for) break;
+      wanted += first.wanted.limit;
+      group.push_back(std::move(first));
+    }
+    waiters_.pop_front();
+  }
+  return group;
+}
+
+/// False: there is no more for anybody. Those who got nothing are back in front.
+bool QueueWindow::serve(Waiters group) {
+  Wanted all = group.front().wanted;
+  all.limit = 0;
+  for (const Waiter& each : group) all.limit += each.wanted.limit;
+  const auto handed = fetch(all);
+  if (!handed) {
+    for (Waiter& each : group) each.exchange->send(problem_of(handed.error()));
+    return true;
+  }
+  auto next = handed->begin();
+  while (!group.empty() && next != handed->end()) {
+    Waiter& first = group.front();
+    const auto share = std::min<std::ptrdiff_t>(handed->end() - next,
+                                                static_cast<std::ptrdiff_t>(first.wanted.limit));
+    first.exchange->send(first.render(Handed(next, next + share)));
+    next += share;
+    group.pop_front();
+  }
+  if (group.empty()) return true;
+  const std::lock_guard lock(mutex_);
+  waiters_.insert(waiters_.begin(), std::make_move_iterator(group.begin()),
+                  std::make_move_iterator(group.end()));
+  return false;
+}
+
 void QueueWindow::wake() {
   while (true) {
-    Waiter first;
-    {
-      const std::lock_guard lock(mutex_);
-      if (waiters_.empty()) return;
-      first = std::move(waiters_.front());
-      waiters_.pop_front();
-    }
-    if (first.exchange->gone()) continue;  // nothing is handed to somebody who left
-    auto handed = fetch(first.wanted);
-    if (!handed) {
-      first.exchange->send(problem_of(handed.error()));
-      continue;
-    }
-    if (!handed->empty()) {
-      first.exchange->send(first.render(*handed));
-      continue;
-    }
-    const std::lock_guard lock(mutex_);
-    waiters_.push_front(std::move(first));
+    Waiters group = take_alike();
+    if (group.empty()) return;
+    if (serve(std::move(group))) continue;
+    answer_overdue();
+    // While they were being served the keeper may have thought that nobody waits.
+    if (somebody_waits()) parts_.somebody_waits();
     return;
   }
 }
 
-bool QueueWindow::tick() {
-  wake();
+bool QueueWindow::somebody_waits() {
+  const std::lock_guard lock(mutex_);
+  return !waiters_.empty();
+}
+
+void QueueWindow::answer_overdue() {
   const TimePoint now = parts_.clock.now();
   std::vector<Waiter> over;
-  bool waiting = false;
   {
     const std::lock_guard lock(mutex_);
     const auto ends = std::stable_partition(
@@ -188,10 +226,13 @@ bool QueueWindow::tick() {
         [&](const Waiter& each) { return now < each.until && !each.exchange->gone(); });
     over.assign(std::make_move_iterator(ends), std::make_move_iterator(waiters_.end()));
     waiters_.erase(ends, waiters_.end());
-    waiting = !waiters_.empty();
   }
   for (Waiter& each : over) each.exchange->send(each.render({}));
-  return waiting;
+}
+
+bool QueueWindow::tick() {
+  wake();
+  return somebody_waits();
 }
 
 void QueueWindow::tidy() {
@@ -211,7 +252,7 @@ bool QueueWindow::retire() {
 }
 
 void QueueWindow::close() {
-  std::deque<Waiter> all;
+  Waiters all;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;

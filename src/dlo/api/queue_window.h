@@ -54,9 +54,12 @@ class QueueWindow {
     Millis lease_for{30'000};
     Millis wait{0};
   };
-  /// Answers at once if there is something or nobody wants to wait, else when there is, or when the
-  /// time is up.
+  /// Answers as soon as there is something, or when the time to wait is up. Never blocks: receivers
+  /// that come together are served together, whoever came first comes first.
   void receive(const Wanted& wanted, const ExchangePtr& exchange, Render render);
+
+  /// Runs `task` on a thread that may block. False: too much is under way.
+  [[nodiscard]] bool later(std::function<void()> task);
 
   /// Looks after those who wait: deadlines, delays that ended. Answers whether somebody still does.
   bool tick();
@@ -89,12 +92,17 @@ class QueueWindow {
     ExchangePtr exchange;
     Render render;
   };
+  using Waiters = std::deque<Waiter>;
 
   void publish(std::vector<Sending> sendings);
   void settle_all(std::vector<Settling> settlings);
   [[nodiscard]] Result<std::vector<PullAnswer>> settle_now(std::vector<PullSettlement> settlements);
   [[nodiscard]] Result<Handed> fetch(const Wanted& wanted);
   [[nodiscard]] bool may_ask_office(TimePoint now);
+  [[nodiscard]] Waiters take_alike();
+  [[nodiscard]] bool serve(Waiters group);
+  void answer_overdue();
+  [[nodiscard]] bool somebody_waits();
 
   const Parts parts_;
   const QueueSettings settings_;
@@ -110,7 +118,8 @@ class QueueWindow {
   bool retired_ = false;
 
   std::mutex mutex_;
-  std::deque<Waiter> waiters_;
+  Waiters waiters_;
+  bool wake_due_ = false;  // a thread will come and serve them
   TimePoint ask_office_at_{};
   bool closed_ = false;
 };

@@ -15,6 +15,7 @@ namespace dlo::api {
 namespace {
 
 constexpr std::size_t written_at_once = 500;
+constexpr std::size_t writers = 4;  // the office itself gathers what they bring into one sync
 constexpr std::string_view ndjson = "application/x-ndjson";
 
 Id128 random_id() {
@@ -87,7 +88,7 @@ std::string line_of(std::size_t number, const Result<Reported>& outcome) {
 
 Reports::Reports(Parts parts)
     : parts_(std::move(parts)),
-      gatherer_(parts_.pool, written_at_once,
+      gatherer_(parts_.pool, written_at_once, writers,
                 [this](std::vector<Pending> pending) { write(std::move(pending)); }) {}
 
 Result<ReportDesk*> Reports::desk(const Reading& reading) {
