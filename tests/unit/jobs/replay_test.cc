@@ -22,7 +22,7 @@ class ReplayTest : public JobsTest {
     return plan(spec);
   }
   ReplayTargets targets() {
-    return {[this](const std::string& target) -> Result<void> {
+    return {[](const std::string& target) -> Result<void> {
               if (target != "gone") return {};
               return Error{Code::not_found, "test", "there is no queue gone"};
             },
