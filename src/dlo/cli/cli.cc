@@ -20,6 +20,7 @@ struct Parsed {
   ServeArguments serve;
   TokenArguments token;
   AuditArguments audit;
+  PoisonArguments poison;
   QueueArguments queue;
   std::string profile;
   std::vector<std::string> ids;
@@ -172,6 +173,32 @@ void add_audit(CLI::App& app, Parsed& parsed, Context& context) {
       [&parsed] { parsed.verb = [&parsed](Context& c) { return audit_verify(c, parsed.audit); }; });
 }
 
+void add_poison(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command =
+      app.add_subcommand("poison", "Poisoned items of durable runtimes")->require_subcommand(1);
+  auto& arguments = parsed.poison;
+  const auto verb = [&](const char* name, const char* about,
+                        int (*run)(Context&, const PoisonArguments&)) {
+    auto* sub = command->add_subcommand(name, about);
+    sub->add_option("kind", arguments.kind, "orchestrations or activities")->required();
+    add_data(sub, context);
+    sub->callback([&parsed, run] {
+      parsed.verb = [&parsed, run](Context& c) { return run(c, parsed.poison); };
+    });
+    return sub;
+  };
+  auto* all = verb("list", "What is poisoned", poison_list);
+  all->add_option("--instance", arguments.instance, "Of this instance only");
+  add_output(all, context);
+  verb("show", "One item with its input", poison_show)->add_option("id", arguments.id)->required();
+  auto* remove = verb("remove", "Acknowledge and discard; prints true or false", poison_remove);
+  remove->add_option("id", arguments.id)->required();
+  remove->add_flag("--yes", arguments.yes, "It is meant");
+  verb("retry", "Back to its queue, count reset; prints true or false", poison_retry)
+      ->add_option("id", arguments.id)
+      ->required();
+}
+
 /// `command` runs `verb` with the queue arguments.
 void on_queue(CLI::App* command, Parsed& parsed, Context& context,
               int (*verb)(Context&, const QueueArguments&)) {
@@ -255,6 +282,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_demo_and_serve(app, parsed, context);
   add_token(app, parsed, context);
   add_audit(app, parsed, context);
+  add_poison(app, parsed, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -85,6 +85,18 @@ struct AuditArguments {
 int audit_list(Context& context, const AuditArguments& arguments);
 int audit_verify(Context& context, const AuditArguments& arguments);
 
+struct PoisonArguments {
+  std::string kind;  // orchestrations or activities
+  std::string instance;
+  std::int64_t id = 0;
+  bool yes = false;
+};
+// Poisoned items of durable runtimes (S3-31..38). The last two need a directory no server works in.
+int poison_list(Context& context, const PoisonArguments& arguments);
+int poison_show(Context& context, const PoisonArguments& arguments);
+int poison_remove(Context& context, const PoisonArguments& arguments);
+int poison_retry(Context& context, const PoisonArguments& arguments);
+
 struct TokenArguments {
   std::string name;
   std::string role = "reader";
