@@ -1,7 +1,6 @@
 #include "dlo/api/jobs.h"
 
 #include <algorithm>
-#include <array>
 #include <random>
 #include <utility>
 
@@ -20,11 +19,7 @@ namespace {
 
 constexpr std::size_t most_ids = 1'000;
 constexpr std::size_t most_items = 1'000;
-constexpr std::array<std::string_view, 5> act_names = {"resolve", "archive", "discard", "restore",
-                                                       "replay"};
-constexpr std::size_t replay_act = 4;
 constexpr std::uint32_t usual_success = 95;
-constexpr std::array<std::string_view, 2> order_names = {"newest", "oldest"};
 
 /// What a POST asks for.
 struct Wanted {
@@ -82,14 +77,14 @@ ReplaySpec read_replay(JsonFields& fields) {
 void read_wanted(JsonFields& fields, Wanted& wanted) {
   JobSpec& spec = wanted.spec;
   fields.require("act");
-  const auto act = fields.choice("act", act_names).value_or(0);
+  const auto act = fields.choice("act", job_act_names).value_or(0);
   if (act == replay_act) {
     spec.replay = read_replay(fields);
   } else {
     spec.act = static_cast<dlo::Act>(act);
   }
   read_selection(fields, spec);
-  const bool newest = fields.choice("order", order_names).value_or(1) == 0;
+  const bool newest = fields.choice("order", job_order_names).value_or(1) == 0;
   spec.order = newest ? Order::newest_first : Order::oldest_first;
   if (fields.has("limit")) spec.limit = fields.number("limit");
   if (fields.has("rate")) spec.rate = fields.small("rate");

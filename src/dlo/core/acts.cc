@@ -5,6 +5,7 @@
 namespace dlo {
 namespace {
 
+constexpr std::uint32_t usual_replay_limit = 10;
 constexpr std::array<std::string_view, 4> names = {"resolve", "archive", "discard", "restore"};
 
 }  // namespace
@@ -39,6 +40,16 @@ bool is_possible(Act act, Status status) noexcept {
   if (act == Act::restore) return !is_open(status) && is_legal(status, Status::pending);
   const Status to = target_of(act, status);
   return status != to && is_legal(status, to);
+}
+
+bool is_replayable(Status status, bool quarantined_too) noexcept {
+  return status == Status::pending || status == Status::exhausted ||
+         (status == Status::quarantined && quarantined_too);
+}
+
+std::uint32_t replay_limit(std::optional<std::uint32_t> asked,
+                           std::optional<std::uint32_t> of_profile) noexcept {
+  return asked ? *asked : of_profile.value_or(usual_replay_limit);
 }
 
 }  // namespace dlo

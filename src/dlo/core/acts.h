@@ -20,4 +20,12 @@ enum class Act : std::uint8_t { resolve, archive, discard, restore };
 /// only an ended one can be restored.
 [[nodiscard]] bool is_possible(Act act, Status status) noexcept;
 
+/// Whether a dead letter in this status may be sent back: one that waits for nobody. Quarantined
+/// ones only by a deliberate act (R9).
+[[nodiscard]] bool is_replayable(Status status, bool quarantined_too) noexcept;
+
+/// How often one message may be sent back: what was asked for, else its profile's limit, else ten.
+[[nodiscard]] std::uint32_t replay_limit(std::optional<std::uint32_t> asked,
+                                         std::optional<std::uint32_t> of_profile) noexcept;
+
 }  // namespace dlo

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::array<std::string_view, 7> state_names = {
     "planned", "running", "paused", "cancelled", "done", "failed", "stopped"};
-constexpr std::array<std::string_view, 5> act_names = {"resolve", "archive", "discard", "restore",
-                                                       "replay"};
-constexpr std::size_t replay_act = 4;
-constexpr std::array<std::string_view, 2> order_names = {"newest", "oldest"};
 
 void write(JsonWriter& out, const ReplaySpec& spec) {
   out.member("target", spec.target).member("canary", spec.canary);
@@ -41,21 +37,21 @@ ReplaySpec read_replay(JsonFields& fields) {
 void write(JsonWriter& out, const JobSpec& spec) {
   out.member("act", act_of(spec)).member("query", spec.query);
   if (spec.replay) write(out, *spec.replay);
-  out.member("order", order_names[spec.order == Order::oldest_first ? 1 : 0]);
+  out.member("order", job_order_names[spec.order == Order::oldest_first ? 1 : 0]);
   if (spec.limit) out.member("limit", *spec.limit);
   if (spec.rate) out.member("rate", std::uint64_t{*spec.rate});
   out.member("by", spec.by).member("how", spec.how).member("notes", spec.notes);
 }
 
 void read(JsonFields& fields, JobSpec& spec) {
-  const auto act = fields.choice("act", act_names).value_or(0);
+  const auto act = fields.choice("act", job_act_names).value_or(0);
   if (act == replay_act) {
     spec.replay = read_replay(fields);
   } else {
     spec.act = static_cast<Act>(act);
   }
   spec.query = fields.text("query");
-  const bool newest = fields.choice("order", order_names).value_or(1) == 0;
+  const bool newest = fields.choice("order", job_order_names).value_or(1) == 0;
   spec.order = newest ? Order::newest_first : Order::oldest_first;
   if (fields.has("limit")) spec.limit = fields.number("limit");
   if (fields.has("rate")) spec.rate = fields.small("rate");
@@ -67,7 +63,7 @@ void read(JsonFields& fields, JobSpec& spec) {
 }  // namespace
 
 std::string_view act_of(const JobSpec& spec) noexcept {
-  return spec.replay ? act_names[replay_act] : name_of(spec.act);
+  return spec.replay ? job_act_names[replay_act] : name_of(spec.act);
 }
 
 std::string_view name_of(JobState state) noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -87,6 +88,12 @@ struct JobProgress {
   std::optional<TimePoint> last_sent;
   bool operator==(const JobProgress&) const = default;
 };
+
+/// What `act` and `order` are called, in documents and over HTTP; replay is the last act.
+inline constexpr std::array<std::string_view, 5> job_act_names = {"resolve", "archive", "discard",
+                                                                  "restore", "replay"};
+inline constexpr std::size_t replay_act = 4;
+inline constexpr std::array<std::string_view, 2> job_order_names = {"newest", "oldest"};
 
 /// "resolve", ..., or "replay".
 [[nodiscard]] std::string_view act_of(const JobSpec& spec) noexcept;

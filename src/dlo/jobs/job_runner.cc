@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dlo/jobs/batch.h"
 #include "dlo/jobs/replay_step.h"
 
 namespace dlo {
@@ -46,9 +47,7 @@ TimePoint JobRunner::work_on(const Job& job, TimePoint now) {
   const auto stepped = before ? step_of(job, *before, most, now) : before.error();
   if (!stepped) {
     const Error& error = stepped.error();
-    const bool passes = error.code == Code::unavailable || error.code == Code::timed_out ||
-                        error.code == Code::full;
-    if (!passes) (void)book_.end(job.id, JobState::failed, error.detail, now);
+    if (!will_pass(error)) (void)book_.end(job.id, JobState::failed, error.detail, now);
     return now + options_.again_after;
   }
   if (stepped->over) {

@@ -4,9 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "dlo/core/sha256.h"
+#include "dlo/jobs/batch.h"
 #include "dlo/jobs/former.h"
-#include "dlo/json/writer.h"
 
 namespace dlo {
 namespace {
@@ -42,16 +41,6 @@ Result<Item> plan(Office& office, const Job& job, const RecordHead& head, TimePo
   return item;
 }
 
-/// One entry for many: how many, and a digest by which a list of ids can be checked (R25).
-AddAudit audit_of(const Job& job, const std::vector<const Item*>& done, TimePoint now) {
-  Sha256 ids;
-  for (const Item* item : done) ids.update(to_string(item->id));
-  JsonWriter detail;
-  detail.begin_object().member("count", std::uint64_t{done.size()});
-  detail.member("ids_sha256", to_hex(ids.finish())).member("notes", job.spec.notes).end_object();
-  return {now, job.created_by, std::string(name_of(job.spec.act)), "job " + job.id, detail.take()};
-}
-
 class Step {
  public:
   Step(Office& office, const Job& job, JobProgress progress, TimePoint now)
@@ -68,17 +57,12 @@ class Step {
     for (const Item& item : items) all.push_back(&item);
     auto written = write(all, {}, page.next);
     // Somebody changed one of them meanwhile: then one by one, to find out which.
-    if (!written && is_conflict(written.error())) written = one_by_one(all, page.next);
+    if (!written && is_overtaken(written.error())) written = one_by_one(all, page.next);
     if (!written) return written.error();
     return progress_;
   }
 
  private:
-  static bool is_conflict(const Error& error) {
-    return error.code == Code::conflict || error.code == Code::not_found ||
-           error.code == Code::lease_lost;
-  }
-
   Result<void> one_by_one(const std::vector<const Item*>& all, const std::optional<Cursor>& next) {
     // What was done, by us or others, is no longer in the set (its change is newer); what is
     // refused still is. So the cursor moves with the refused ones, at the end.
@@ -89,7 +73,7 @@ class Step {
         continue;
       }
       auto written = write({item}, {}, progress_.after);
-      if (!written && is_conflict(written.error())) written = write({}, {item}, progress_.after);
+      if (!written && is_overtaken(written.error())) written = write({}, {item}, progress_.after);
       if (!written) return written;
     }
     return write(refused, {}, next);
@@ -102,13 +86,13 @@ class Step {
     progress.after = after;
     std::vector<Change> changes;
     JobCheckpoint checkpoint{job_.id, {}, {}};
-    std::vector<const Item*> acted;
+    std::vector<RecordId> acted;
     for (const Item* item : done) {
       for (const Change& change : item->changes) changes.push_back(change);
       const bool refused = item->changes.empty();
       checkpoint.outcomes.emplace_back(item->id, refused ? item_refused : item_ok);
       ++(refused ? progress.counts.refused : progress.counts.ok);
-      if (!refused) acted.push_back(item);
+      if (!refused) acted.push_back(item->id);
     }
     for (const Item* item : changed) {
       checkpoint.outcomes.emplace_back(item->id, item_changed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "dlo/core/acts.h"
 #include "dlo/core/decide.h"
 #include "dlo/core/identity.h"
 #include "dlo/core/profile.h"
@@ -10,8 +11,6 @@
 
 namespace dlo {
 namespace {
-
-constexpr std::uint32_t usual_limit = 10;
 
 bool is_stripped(const Header& header, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -22,14 +21,8 @@ bool is_stripped(const Header& header, const std::vector<std::string>& names) {
 }  // namespace
 
 std::uint32_t replay_limit(const ReplaySpec& spec, const DeadLetter& record) {
-  if (spec.most_replays) return *spec.most_replays;
   const auto profile = find_profile(record.profile);
-  return profile ? profile->replay_limit.value_or(usual_limit) : usual_limit;
-}
-
-bool is_replayable(Status status, const ReplaySpec& spec) noexcept {
-  return status == Status::pending || status == Status::exhausted ||
-         (status == Status::quarantined && spec.quarantined_too);
+  return replay_limit(spec.most_replays, profile ? profile->replay_limit : std::nullopt);
 }
 
 Publication replay_of(const RecordDetail& detail, const std::string& target, const ReplaySpec& spec,

@@ -39,9 +39,6 @@ struct ReplayTargets {
 /// How often a message may be sent back under this spec.
 [[nodiscard]] std::uint32_t replay_limit(const ReplaySpec& spec, const DeadLetter& record);
 
-/// Whether a record in this status is sent at all.
-[[nodiscard]] bool is_replayable(Status status, const ReplaySpec& spec) noexcept;
-
 /// The message as it goes out: its newest version, stamped with where it came from, counters as
 /// its profile wants them, and an id by which a repeat of the same replay is known.
 /// `record` counts this replay already.

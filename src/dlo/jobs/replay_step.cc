@@ -5,8 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "dlo/core/sha256.h"
-#include "dlo/json/writer.h"
+#include "dlo/jobs/batch.h"
 
 namespace dlo {
 namespace {
@@ -16,16 +15,6 @@ constexpr Millis look_every{1'000};   // while a wave is watched
 constexpr std::size_t watch_page = 500;
 constexpr std::uint64_t few = 10'000;
 constexpr std::string_view sent_mark = "sent ";  // and the occurrence that was sent
-
-bool is_conflict(const Error& error) {
-  return error.code == Code::conflict || error.code == Code::not_found ||
-         error.code == Code::lease_lost;
-}
-
-bool passes(const Error& error) {
-  return error.code == Code::unavailable || error.code == Code::timed_out ||
-         error.code == Code::full;
-}
 
 /// The occurrence an outcome says was sent; nothing if it is settled.
 std::optional<std::uint32_t> sent_occurrence(const std::string& outcome) {
@@ -67,7 +56,7 @@ class Replay {
     if (most == 0) {
       JobProgress next = progress_;
       next.listed = true;
-      return write({}, {}, std::move(next), 0);
+      return write({}, {}, std::move(next));
     }
     return take(most);
   }
@@ -76,23 +65,13 @@ class Replay {
   using Outcomes = std::vector<std::pair<RecordId, std::string>>;
 
   Result<Stepped> write(std::vector<Change> changes, Outcomes outcomes, JobProgress next,
-                        std::uint64_t acted) {
-    if (acted > 0) changes.emplace_back(audit(outcomes, acted));
+                        const std::vector<RecordId>& acted = {}) {
+    if (!acted.empty()) changes.emplace_back(audit_of(job_, acted, now_));
     changes.emplace_back(JobCheckpoint{job_.id, to_json(next), std::move(outcomes)});
     const auto applied = office_.apply(changes);
     if (!applied) return applied.error();
     progress_ = std::move(next);
     return Stepped{progress_};
-  }
-
-  AddAudit audit(const Outcomes& outcomes, std::uint64_t acted) const {
-    Sha256 ids;
-    for (const auto& [id, outcome] : outcomes) ids.update(to_string(id));
-    JsonWriter detail;
-    detail.begin_object().member("count", acted).member("target", spec_.target);
-    detail.member("ids_sha256", to_hex(ids.finish())).member("notes", job_.spec.notes);
-    detail.end_object();
-    return {now_, job_.created_by, "replay", "job " + job_.id, detail.take()};
   }
 
   [[nodiscard]] std::string target_of(const DeadLetter& record) const {
@@ -123,13 +102,13 @@ class Replay {
     Outcomes outcomes;
     for (const RecordHead& head : page->rows) {
       const auto detail = office_.get(head.id);
-      if (!detail && is_conflict(detail.error())) continue;  // removed meanwhile
+      if (!detail && is_overtaken(detail.error())) continue;  // removed meanwhile
       if (!detail) return detail.error();
       take_one(detail->record, head, changes, outcomes, next);
     }
-    auto taken = write(std::move(changes), std::move(outcomes), std::move(next), 0);
+    auto taken = write(std::move(changes), std::move(outcomes), std::move(next));
     // Somebody was quicker with one of them: it has left the set, so the next look is without it.
-    if (!taken && is_conflict(taken.error())) return Stepped{progress_};
+    if (!taken && is_overtaken(taken.error())) return Stepped{progress_};
     if (!taken || progress_.sending.empty()) return taken;
     return send_taken();
   }
@@ -141,7 +120,7 @@ class Replay {
       outcomes.emplace_back(record.id, item_changed);
       return;
     }
-    if (!is_replayable(record.status, spec_)) {
+    if (!is_replayable(record.status, spec_.quarantined_too)) {
       ++next.counts.refused;
       outcomes.emplace_back(record.id, item_refused);
       return;
@@ -171,7 +150,7 @@ class Replay {
     Outcomes outcomes;
     for (const Taken& taken : progress_.sending) {
       auto detail = office_.get(taken.id);
-      if (!detail && !is_conflict(detail.error())) return detail.error();
+      if (!detail && !is_overtaken(detail.error())) return detail.error();
       if (!detail || detail->record.status != Status::replaying) {
         settle_early(detail, taken, next, outcomes);
         continue;
@@ -183,7 +162,7 @@ class Replay {
     for (const auto& [target, publications] : by_target) {
       auto sent = targets_.check(target);
       if (sent) sent = targets_.send(target, publications, now_);
-      if (!sent && passes(sent.error())) return sent.error();  // again later, under the same ids
+      if (!sent && will_pass(sent.error())) return sent.error();  // again later, under the same ids
       if (!sent) return give_back(going, sent.error());
     }
     return write_sent(going, std::move(next), std::move(outcomes));
@@ -215,15 +194,17 @@ class Replay {
       outcomes.emplace_back(record.id, item_refused);
       ++next.counts.refused;
     }
-    const auto written = write(std::move(changes), std::move(outcomes), std::move(next), 0);
-    if (!written && !is_conflict(written.error())) return written.error();
+    const auto written = write(std::move(changes), std::move(outcomes), std::move(next));
+    if (!written && !is_overtaken(written.error())) return written.error();
     return why;
   }
 
   Result<Stepped> write_sent(const std::vector<DeadLetter>& going, JobProgress next,
                              Outcomes outcomes) {
     std::vector<Change> changes;
+    std::vector<RecordId> acted;
     for (const DeadLetter& record : going) {
+      acted.push_back(record.id);
       const bool at_once = spec_.watch <= Millis{0};
       Transition transition = move(record, at_once ? Status::resolved : Status::replayed);
       if (at_once) transition.resolution = presumed();
@@ -235,10 +216,10 @@ class Replay {
                                     : std::string(sent_mark) + std::to_string(record.occurrence));
     }
     if (!going.empty()) next.last_sent = now_;
-    auto written = write(std::move(changes), std::move(outcomes), std::move(next), going.size());
+    auto written = write(std::move(changes), std::move(outcomes), std::move(next), acted);
     // One of them is back already. The ids are still in the progress: the next look sends the
     // others again (and the target drops them) and finds out which it was.
-    if (!written && is_conflict(written.error())) return Stepped{progress_};
+    if (!written && is_overtaken(written.error())) return Stepped{progress_};
     return written;
   }
 
@@ -277,7 +258,7 @@ class Replay {
       const auto id = parse_id(item.key);
       if (!occurrence || !id) continue;
       const auto detail = office_.get(RecordId{*id});
-      if (!detail && !is_conflict(detail.error())) return detail.error();
+      if (!detail && !is_overtaken(detail.error())) return detail.error();
       const auto outcome = detail ? outcome_of(detail->record, *occurrence, time_is_up, changes)
                                   : std::optional(item_presumed);  // removed by somebody
       if (!outcome) continue;
@@ -287,9 +268,9 @@ class Replay {
       outcomes.emplace_back(RecordId{*id}, std::string(*outcome));
     }
     if (outcomes.empty()) return {};
-    const auto written = write(std::move(changes), std::move(outcomes), std::move(next), 0);
+    const auto written = write(std::move(changes), std::move(outcomes), std::move(next));
     // Somebody changed one meanwhile: the next look sees what it is now.
-    if (!written && !is_conflict(written.error())) return written.error();
+    if (!written && !is_overtaken(written.error())) return written.error();
     return {};
   }
 

@@ -44,5 +44,20 @@ TEST(Acts, LeadWhereTheyShouldAndHaveNamesThatReadBack) {
   EXPECT_EQ(parse_act("explode"), std::nullopt);
 }
 
+TEST(Replays, AreForDeadLettersThatWaitForNobody) {
+  for (const Status status : all_statuses()) {
+    const bool waits = status == Status::pending || status == Status::exhausted;
+    EXPECT_EQ(is_replayable(status, false), waits) << name_of(status);
+    EXPECT_EQ(is_replayable(status, true), waits || status == Status::quarantined)
+        << name_of(status);
+  }
+}
+
+TEST(Replays, AreLimitedByWhatWasAskedForThenTheProfileThenTen) {
+  EXPECT_EQ(replay_limit(2, 3), 2U);
+  EXPECT_EQ(replay_limit({}, 3), 3U);
+  EXPECT_EQ(replay_limit({}, {}), 10U);
+}
+
 }  // namespace
 }  // namespace dlo

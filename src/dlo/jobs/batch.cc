@@ -1,0 +1,28 @@
+#include "dlo/jobs/batch.h"
+
+#include "dlo/core/sha256.h"
+#include "dlo/json/writer.h"
+
+namespace dlo {
+
+bool is_overtaken(const Error& error) noexcept {
+  return error.code == Code::conflict || error.code == Code::not_found ||
+         error.code == Code::lease_lost;
+}
+
+bool will_pass(const Error& error) noexcept {
+  return error.code == Code::unavailable || error.code == Code::timed_out ||
+         error.code == Code::full;
+}
+
+AddAudit audit_of(const Job& job, std::span<const RecordId> acted_on, TimePoint now) {
+  Sha256 ids;
+  for (const RecordId& id : acted_on) ids.update(to_string(id));
+  JsonWriter detail;
+  detail.begin_object().member("count", std::uint64_t{acted_on.size()});
+  if (job.spec.replay) detail.member("target", job.spec.replay->target);
+  detail.member("ids_sha256", to_hex(ids.finish())).member("notes", job.spec.notes).end_object();
+  return {now, job.created_by, std::string(act_of(job.spec)), "job " + job.id, detail.take()};
+}
+
+}  // namespace dlo

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <span>
+
+#include "dlo/core/error.h"
+#include "dlo/jobs/job.h"
+#include "dlo/store/change.h"
+
+namespace dlo {
+
+/// Somebody else changed or removed a record first.
+[[nodiscard]] bool is_overtaken(const Error& error) noexcept;
+
+/// It may work later, as it is.
+[[nodiscard]] bool will_pass(const Error& error) noexcept;
+
+/// One entry for many: how many, and a digest by which a list of ids can be checked (R25).
+[[nodiscard]] AddAudit audit_of(const Job& job, std::span<const RecordId> acted_on, TimePoint now);
+
+}  // namespace dlo
