@@ -156,11 +156,12 @@ bool QueueWindow::later(std::function<void()> task) {
 }
 
 /// Those at the front who want the same lease. Nothing is handed to somebody who left.
-QueueWindow::Waiters QueueWindow::take_alike() {
+QueueWindow::Waiters QueueWindow::take_alike(std::uint64_t& heard) {
   Waiters group;
   std::size_t wanted = 0;
   const std::lock_guard lock(mutex_);
   wake_due_ = false;
+  heard = rings_;
   while (!waiters_.empty() && wanted < received_at_once) {
     Waiter& first = waiters_.front();
     if (!first.exchange->gone()) {
@@ -186,12 +187,17 @@ bool QueueWindow::serve(Waiters group) {
   auto next = handed->begin();
   while (!group.empty() && next != handed->end()) {
     Waiter& first = group.front();
+    if (first.exchange->gone()) {  // left while the messages were fetched
+      group.pop_front();
+      continue;
+    }
     const auto share = std::min<std::ptrdiff_t>(handed->end() - next,
                                                 static_cast<std::ptrdiff_t>(first.wanted.limit));
     first.exchange->send(first.render(Handed(next, next + share)));
     next += share;
     group.pop_front();
   }
+  take_back(Handed(next, handed->end()));
   if (group.empty()) return true;
   const std::lock_guard lock(mutex_);
   waiters_.insert(waiters_.begin(), std::make_move_iterator(group.begin()),
@@ -199,11 +205,34 @@ bool QueueWindow::serve(Waiters group) {
   return false;
 }
 
+/// Nobody is there for them any more: as if they had not been handed out, nothing is counted.
+void QueueWindow::take_back(const Handed& unclaimed) {
+  if (unclaimed.empty()) return;
+  std::vector<PullSettlement> releases;
+  for (const auto& each : unclaimed) releases.push_back({each.lease, PullReleased{}});
+  // An error: their leases run out, which is late but loses nothing.
+  if (settle_now(std::move(releases))) ring();
+}
+
+void QueueWindow::ring() {
+  const std::lock_guard lock(mutex_);
+  ++rings_;
+}
+
+bool QueueWindow::rang_since(std::uint64_t heard) {
+  const std::lock_guard lock(mutex_);
+  return rings_ != heard;
+}
+
+/// Whoever rings while others have taken those who wait finds nobody to serve: the others hear it
+/// and look again, so that nothing lies there until the next tick.
 void QueueWindow::wake() {
+  ring();
   while (true) {
-    Waiters group = take_alike();
+    std::uint64_t heard = 0;
+    Waiters group = take_alike(heard);
     if (group.empty()) return;
-    if (serve(std::move(group))) continue;
+    if (serve(std::move(group)) || rang_since(heard)) continue;
     answer_overdue();
     // While they were being served the keeper may have thought that nobody waits.
     if (somebody_waits()) parts_.somebody_waits();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -99,8 +100,11 @@ class QueueWindow {
   [[nodiscard]] Result<std::vector<PullAnswer>> settle_now(std::vector<PullSettlement> settlements);
   [[nodiscard]] Result<Handed> fetch(const Wanted& wanted);
   [[nodiscard]] bool may_ask_office(TimePoint now);
-  [[nodiscard]] Waiters take_alike();
+  [[nodiscard]] Waiters take_alike(std::uint64_t& heard);
   [[nodiscard]] bool serve(Waiters group);
+  void take_back(const Handed& unclaimed);
+  void ring();
+  [[nodiscard]] bool rang_since(std::uint64_t heard);
   void answer_overdue();
   [[nodiscard]] bool somebody_waits();
 
@@ -119,7 +123,8 @@ class QueueWindow {
 
   std::mutex mutex_;
   Waiters waiters_;
-  bool wake_due_ = false;  // a thread will come and serve them
+  bool wake_due_ = false;    // a thread will come and serve them
+  std::uint64_t rings_ = 0;  // how often there may have been something new
   TimePoint ask_office_at_{};
   bool closed_ = false;
 };

@@ -44,8 +44,10 @@ class Asked final : public HttpExchange {
     over_ = true;
     changed_.notify_all();
   }
-  [[nodiscard]] bool gone() const noexcept override { return gone_; }
-  void leave() { gone_ = true; }
+  [[nodiscard]] bool gone() const noexcept override { return looks_left_.fetch_sub(1) <= 0; }
+  void leave() { looks_left_ = 0; }
+  /// Leaves after somebody has looked so often whether it is still there.
+  void leave_after(int looks) { looks_left_ = looks; }
   [[nodiscard]] bool answered() {
     const std::lock_guard lock(mutex_);
     return over_;
@@ -62,7 +64,7 @@ class Asked final : public HttpExchange {
   std::mutex mutex_;
   std::condition_variable changed_;
   HttpResponse response_;
-  std::atomic<bool> gone_{false};
+  mutable std::atomic<int> looks_left_{1'000'000'000};
   bool over_ = false;
   int pieces_ = 0;
 };

@@ -236,6 +236,17 @@ TEST_F(QueuesTest, NothingIsHandedToSomebodyWhoLeft) {
   EXPECT_EQ(receive().at("messages.0.message.payload"), "x");
 }
 
+TEST_F(QueuesTest, WhatWasFetchedForSomebodyWhoLeftMeanwhileIsGivenBackUncounted) {
+  declare();
+  auto left = begin("POST", "/v1/queues/orders/receive?wait_ms=60000");
+  ASSERT_TRUE(eventually([&] { return show().at("ready") == "0"; }));
+  left->leave_after(1);  // there when the list of those who wait is read, gone when served
+  send("x");
+  Told got = receive("?wait_ms=30000");
+  EXPECT_EQ(got.at("messages.0.message.payload"), "x") << got;
+  EXPECT_EQ(got.at("messages.0.attempt"), "1");
+}
+
 TEST_F(QueuesTest, AQueueIsDeclaredOnceAndKeepsItsSettings) {
   declare(R"("profile":"kafka","lease_ms":5000,"max_messages":2)");
   send("kept");
