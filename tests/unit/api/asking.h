@@ -102,9 +102,9 @@ class Asking : public ::testing::Test {
   using Headers = std::vector<HttpHeader>;
 
   std::shared_ptr<Asked> begin(const std::string& method, const std::string& target,
-                               std::string body = "", Headers headers = {}) {
+                               std::string body = "", Headers headers = {},
+                               std::shared_ptr<Asked> asked = std::make_shared<Asked>()) {
     if (service_ == nullptr) start();
-    auto asked = std::make_shared<Asked>();
     HttpRequest request;
     request.method = method;
     request.target = target;
