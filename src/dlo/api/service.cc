@@ -82,18 +82,22 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
   append(routes, poison_routes(office, hall_.get()));
   append(routes, token_routes(tokens_));
   const ReplayTargets targets = queues_of(hall_.get());
-  runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets);
-  append(routes, job_routes({office, jobs_, targets, [this] { runner_->wake(); }}));
-  front_ = std::make_unique<Front>(Front::Parts{Router(std::move(routes)), clock, quick_, slow_,
-                                                token_access(tokens_, clock, options.tokens_always),
-                                                [this, &office](const AddAudit& refusal) {
-                                                  // If more is refused than can be written down,
-                                                  // doing comes first.
-                                                  (void)quick_.post([&office, refusal] {
-                                                    const Change change = refusal;
-                                                    (void)office.apply({&change, 1});
-                                                  });
-                                                }});
+  if (options.works_on_jobs) runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets);
+  append(routes, job_routes({office, jobs_, targets, [this] {
+                               if (runner_ != nullptr) runner_->wake();
+                             }}));
+  front_ = std::make_unique<Front>(
+      Front::Parts{Router(std::move(routes)), clock, quick_, slow_,
+                   options.owner_asks ? Access(local_access)
+                                      : token_access(tokens_, clock, options.tokens_always),
+                   [this, &office](const AddAudit& refusal) {
+                     // If more is refused than can be written down,
+                     // doing comes first.
+                     (void)quick_.post([&office, refusal] {
+                       const Change change = refusal;
+                       (void)office.apply({&change, 1});
+                     });
+                   }});
 }
 
 Service::~Service() {
@@ -110,7 +114,7 @@ void Service::stop_waiting() {
 
 void Service::stop() {
   stop_waiting();
-  runner_->stop();
+  if (runner_ != nullptr) runner_->stop();
   quick_.close();
   slow_.close();
 }

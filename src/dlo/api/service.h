@@ -23,6 +23,8 @@ struct ServiceOptions {
   std::size_t slow_threads = 2;
   std::size_t most_waiting = 4'096;  // requests that wait for a thread; more are answered 503
   bool tokens_always = false;        // also while there are none: whoever listens beyond loopback
+  bool owner_asks = false;           // no tokens at all: only the owner of the directory can ask
+  bool works_on_jobs = true;         // false: jobs are kept, and somebody else does them
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.

@@ -39,6 +39,41 @@ void add_data(CLI::App* command, Context& context) {
       ->capture_default_str();
 }
 
+/// Whom a verb asks: a server, or a directory.
+void add_target(CLI::App* command, Context& context) {
+  add_data(command, context);
+  command->add_option("--server", context.server, "Ask this server, such as http://host:8080")
+      ->envname("DLO_SERVER")
+      ->type_name("URL");
+  command->add_option("--token", context.token, "Its token; a file does not show in ps")
+      ->envname("DLO_TOKEN")
+      ->type_name("TOKEN");
+  command->add_option("--token-file", context.token_file, "A file that begins with the token")
+      ->envname("DLO_TOKEN_FILE")
+      ->type_name("FILE");
+  command->add_option("--ca-file", context.ca_file, "Who vouches for the server (PEM)")
+      ->envname("DLO_CA_FILE")
+      ->type_name("FILE");
+}
+
+void add_watch(CLI::App* command, WatchArguments& watch) {
+  command->add_flag("--watch", watch.on, "Again every two seconds, until Ctrl-C");
+}
+
+void add_selection(CLI::App* command, Selection& selection) {
+  command->add_option("query,--query,--where", selection.query,
+                      "Such as 'status:open error:\"timed out\" age:>2d' (docs/query.md)");
+  command->add_option("--status", selection.statuses, "One or more, or 'open'")->delimiter(',');
+  command->add_option("--source", selection.source);
+  command->add_option("--category", selection.category);
+  command->add_option("--group", selection.group, "Group id");
+  command->add_option("--type", selection.type, "Event type");
+  command->add_option("--key", selection.key);
+  command->add_option("--error", selection.words, "Words of the error text; all must be there");
+  command->add_option("--since", selection.since, "Died since then: 2d, 2026-03-01");
+  command->add_option("--until", selection.until, "Died until then");
+}
+
 void add_explain(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command = app.add_subcommand(
       "explain", "Say what would become of a message that failed like this, and why");
@@ -72,43 +107,45 @@ void add_profile(CLI::App& app, Parsed& parsed, Context& context) {
 }
 
 void add_list(CLI::App& app, Parsed& parsed, Context& context) {
-  auto* command = app.add_subcommand("list", "Dead letters, newest first");
+  auto* command = app.add_subcommand("list", "Dead letters, newest first")->alias("search");
   auto& arguments = parsed.list;
-  command->add_option("query,--query", arguments.query,
-                      "Such as 'status:open error:\"timed out\" age:>2d' (docs/query.md)");
+  add_selection(command, arguments.selection);
   command
       ->add_option("--columns", arguments.columns,
                    "More columns: payment_id=body.PaymentId,tenant=header.tenant")
       ->delimiter(',');
-  command->add_option("--status", arguments.statuses, "One or more, or 'open'")->delimiter(',');
-  command->add_option("--source", arguments.source);
-  command->add_option("--category", arguments.category);
-  command->add_option("--group", arguments.group, "Group id");
-  command->add_option("--type", arguments.type, "Event type");
-  command->add_option("--key", arguments.key);
-  command->add_option("--error", arguments.words, "Words of the error text; all must be there");
   command->add_option("--limit", arguments.limit)
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000));
   command->add_option("--cursor", arguments.cursor, "Go on after an earlier list");
   command->add_flag("--oldest-first", arguments.oldest_first);
-  add_data(command, context);
+  command->add_option("--form", arguments.form, "In the words of a document: booking, kafka, …");
+  add_watch(command, arguments.watch);
+  add_target(command, context);
   add_output(command, context);
   command->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return list(c, parsed.list); }; });
+  auto* number = app.add_subcommand("count", "How many dead letters match, or a bound");
+  add_selection(number, arguments.selection);
+  add_target(number, context);
+  number->callback([&parsed] {
+    parsed.verb = [&parsed](Context& c) { return count(c, parsed.list.selection); };
+  });
 }
 
 void add_show_and_stats(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command = app.add_subcommand("show", "Everything known about one dead letter");
   command->add_option("id", parsed.ids, "Ids, as 'dlo list -o id' prints them")->required();
-  add_data(command, context);
+  add_target(command, context);
   add_output(command, context);
   command->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return show(c, parsed.ids); }; });
   auto* numbers = app.add_subcommand("stats", "How many of what, and the largest groups");
-  add_data(numbers, context);
+  add_watch(numbers, parsed.list.watch);
+  add_target(numbers, context);
   add_output(numbers, context);
-  numbers->callback([&parsed] { parsed.verb = [](Context& c) { return stats(c); }; });
+  numbers->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return stats(c, parsed.list.watch); }; });
 }
 
 void add_demo_and_serve(CLI::App& app, Parsed& parsed, Context& context) {

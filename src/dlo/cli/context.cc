@@ -11,6 +11,12 @@ int fail(Context& context, const Error& error) {
   return exit_error;
 }
 
+int refuse(Context& context, const Error& error) {
+  fail(context, error);
+  if (error.code == Code::invalid_argument) return exit_usage;
+  return error.code == Code::not_found ? exit_nothing_matched : exit_error;
+}
+
 Result<std::unique_ptr<Office>> open_for_reading(const Context& context) {
   SqliteOptions options;
   options.read_only = true;

@@ -1,18 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "dlo/core/result.h"
 #include "dlo/core/time.h"
 
 namespace dlo {
+class Clock;
 class Office;
-}
+}  // namespace dlo
 
 namespace dlo::cli {
 
@@ -34,12 +34,24 @@ struct Context {
   TimePoint now{};
   bool colour = false;    // only on a terminal
   std::size_t width = 0;  // columns of the terminal; 0: not a terminal, do not cut
-  std::string data = "dlo-data";
+  static constexpr const char* usual_data = "dlo-data";
+  std::string data = usual_data;
   Format format = Format::table;
+  std::string server{};          // http://HOST:PORT; empty: the office in `data`
+  std::string token{};           // what the server asks for; never printed
+  std::string token_file{};      // its first line is the token
+  std::string ca_file{};         // who vouches for the server, if not the system's authorities
+  const Clock* clock = nullptr;  // null: the machine's, moving
+  std::istream* in = nullptr;    // null: nothing to read
+  bool asks = false;             // somebody sits there who can be asked
+  std::function<void(Millis)> pause{};  // how to let time pass; null: nothing waits
 };
 
 /// Says what went wrong and what to do next; answers exit_error.
 int fail(Context& context, const Error& error);
+/// The same, and the exit says which kind: usage for what was said wrongly, nothing_matched for
+/// what is not there, error for all else.
+int refuse(Context& context, const Error& error);
 
 /// Opens the office in `context.data` for reading, beside a running server if there is one.
 [[nodiscard]] Result<std::unique_ptr<Office>> open_for_reading(const Context& context);

@@ -1,202 +1,162 @@
+#include <algorithm>
 #include <ostream>
+#include <string>
+#include <vector>
 
+#include "dlo/cli/client.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
-#include "dlo/core/spelling.h"
-#include "dlo/json/json.h"
-#include "dlo/json/lifted.h"
 #include "dlo/json/writer.h"
-#include "dlo/query/query_text.h"
-#include "dlo/query/quoting.h"
-#include "dlo/store/office.h"
 
 namespace dlo::cli {
 namespace {
 
-/// The options that are short for terms, as terms.
-std::string terms_of(const ListArguments& arguments) {
-  std::string text;
-  const auto add = [&text](const char* name, const std::string& value) {
-    if (!value.empty()) text += std::string(" ") + name + ":" + query::quoted_if_needed(value);
-  };
-  for (std::size_t i = 0; i < arguments.statuses.size(); ++i) {
-    text += (i == 0 ? " status:" : ",") + query::quoted_if_needed(arguments.statuses[i]);
-  }
-  add("source", arguments.source);
-  add("category", arguments.category);
-  add("group", arguments.group);
-  add("type", arguments.type);
-  add("key", arguments.key);
-  add("error", arguments.words);
-  return text;
-}
+constexpr std::size_t most_rows_at_once = 1'000;
 
-/// The query and the options together: all must hold.
-Result<Query> parse_both(const ListArguments& arguments, TimePoint now) {
-  std::string typed;
-  for (const std::string& word : arguments.query) typed += (typed.empty() ? "" : " ") + word;
-  if (auto alone = parse_query(typed, now); !alone) {
-    Error error = alone.error();
-    error.detail = "The query " + in_quotes(typed) + " is not understood. " + error.detail + ".";
-    return error;
-  }
-  const std::string options = terms_of(arguments);
-  auto both = parse_query(typed + options, now);
-  if (both) return both;
-  Error error = both.error();
-  error.detail = "The query with its options, " + in_quotes(typed + options) +
-                 ", is not understood. " + error.detail + ".";
-  return error;
-}
-
-Result<Query> to_query(const ListArguments& arguments, TimePoint now) {
-  auto query = parse_both(arguments, now);
-  if (!query) return query;
-  query->limit = arguments.limit;
-  if (arguments.oldest_first) query->order = Order::oldest_first;
-  if (!arguments.cursor.empty()) {
-    query->after = parse_cursor(arguments.cursor);
-    if (!query->after) {
-      return Error{
-          Code::invalid_argument, "cli.list",
-          "'" + arguments.cursor + "' is not a cursor. Use the one an earlier list printed."};
-    }
-  }
-  return query;
-}
-
-/// A page and what was lifted out of its messages, row by row.
+/// Pages that together are what was asked for. Rows point into the replies.
 struct Listing {
-  Page page;
-  std::vector<LiftedColumn> columns;
-  std::vector<std::vector<LiftedValue>> lifted;  // empty without columns
+  std::vector<Reply> replies;
+  std::vector<const JsonValue*> rows;
+  std::string next;
+  bool partial = false;
 };
 
-Result<void> lift_all(Office& office, Listing& listing) {
-  if (listing.columns.empty()) return {};
-  for (const RecordHead& head : listing.page.rows) {
-    const auto detail = office.get(head.id);
-    if (!detail && detail.error().code != Code::not_found) return detail.error();
-    // Removed since it was listed: the row stays, its columns are empty.
-    listing.lifted.push_back(detail ? lift(listing.columns, *detail->record.message)
-                                    : std::vector<LiftedValue>(listing.columns.size()));
-  }
-  return {};
+Address address_of(const ListArguments& arguments, std::size_t limit, const std::string& cursor) {
+  std::string columns;
+  for (const std::string& each : arguments.columns) columns += (columns.empty() ? "" : ",") + each;
+  Address address("/v1/dead-letters");
+  address.with_some("q", query_of(arguments.selection))
+      .with("limit", std::to_string(limit))
+      .with_some("cursor", cursor)
+      .with_some("columns", columns)
+      .with_some("form", arguments.form);
+  if (arguments.oldest_first) address.with("order", "oldest");
+  return address;
 }
 
-std::string row_json(const Listing& listing, std::size_t row) {
-  std::string head = to_json(listing.page.rows[row]);
-  if (listing.columns.empty()) return head;
-  JsonWriter lifted;
-  lifted.begin_object();
-  for (std::size_t i = 0; i < listing.columns.size(); ++i) {
-    listing.lifted[row][i].write(lifted, listing.columns[i].title);
+Result<Listing> fetch(Client& client, const ListArguments& arguments) {
+  Listing listing;
+  listing.next = arguments.cursor;
+  std::size_t wanted = arguments.limit;
+  do {
+    const std::size_t limit = std::min(wanted, most_rows_at_once);
+    auto reply = ask_for(client, {"GET", address_of(arguments, limit, listing.next).text()});
+    if (!reply) return reply.error();
+    listing.replies.push_back(std::move(*reply));
+    wanted -= limit;
+    const JsonValue& page = listing.replies.back().value;
+    listing.next = text_of(page, "next");
+    listing.partial = is_true(page, "partial");
+  } while (wanted > 0 && !listing.next.empty() && !listing.partial);
+  for (const Reply& reply : listing.replies) {
+    for (const JsonValue& row : member(reply.value, "dead_letters").items) {
+      listing.rows.push_back(&row);
+    }
   }
-  lifted.end_object();
-  head.pop_back();  // the closing bracket
-  return head + ",\"columns\":" + lifted.take() + "}";
+  return listing;
 }
 
 std::string page_json(const Listing& listing) {
   JsonWriter json;
   json.begin_object().key("dead_letters").begin_array();
-  for (std::size_t row = 0; row < listing.page.rows.size(); ++row) {
-    json.raw(row_json(listing, row));
-  }
+  for (const JsonValue* row : listing.rows) json.raw(row->raw);
   json.end_array().key("next");
-  if (listing.page.next) {
-    json.text(to_string(*listing.page.next));
-  } else {
+  if (listing.next.empty()) {
     json.null();
+  } else {
+    json.text(listing.next);
   }
-  json.key("partial").boolean(listing.page.partial).end_object();
+  json.key("partial").boolean(listing.partial).end_object();
   return json.take();
 }
 
 std::vector<Column> titles(const Listing& listing, bool wide) {
-  std::vector<Column> columns = {
-      {"ID"}, {"STATUS"}, {"SOURCE"}, {"TYPE"}, {"REASON"}, {"ATTEMPTS", Align::right}, {"DIED"}};
+  std::vector<Column> columns = {{"ID"},     {"STATUS", Align::left, false, colour_of_status},
+                                 {"SOURCE"}, {"TYPE"},
+                                 {"REASON"}, {"ATTEMPTS", Align::right},
+                                 {"DIED"}};
   if (wide) {
     columns.insert(columns.end(), {{"CATEGORY"}, {"KEY"}, {"GROUP"}, {"SIZE", Align::right}});
   }
-  for (const LiftedColumn& column : listing.columns) columns.push_back({column.title});
+  for (const JsonMember& each : member(*listing.rows.front(), "columns").members) {
+    columns.push_back({each.name});
+  }
   columns.push_back({"ERROR", Align::left, true});
   return columns;
 }
 
-void print_table(Context& context, const Listing& listing) {
-  const bool wide = context.format == Format::wide || context.format == Format::csv;
-  Table table(titles(listing, wide));
-  for (std::size_t i = 0; i < listing.page.rows.size(); ++i) {
-    const RecordHead& head = listing.page.rows[i];
-    std::vector<std::string> row = {to_string(head.id),
-                                    std::string(name_of(head.status)),
-                                    head.source,
-                                    head.event_type,
-                                    head.reason,
-                                    std::to_string(head.counters.total),
-                                    relative(head.died_at, context.now)};
-    if (wide) {
-      row.insert(row.end(), {head.category, head.key, to_string(head.group),
-                             std::to_string(head.payload_size)});
-    }
-    if (!listing.columns.empty()) {
-      for (const LiftedValue& value : listing.lifted[i]) row.push_back(value.cell());
-    }
-    row.push_back(head.error_text.empty() ? head.error_type : head.error_text);
-    table.add(std::move(row));
+std::vector<std::string> cells_of(const JsonValue& head, bool wide, TimePoint now) {
+  const auto died = time_of(head, "died_at");
+  std::vector<std::string> row = {text_of(head, "id"),
+                                  text_of(head, "status"),
+                                  text_of(head, "source"),
+                                  text_of(head, "event_type"),
+                                  text_of(head, "reason"),
+                                  text_of(member(head, "counters"), "total"),
+                                  died ? relative(*died, now) : ""};
+  if (wide) {
+    row.insert(row.end(), {text_of(head, "category"), text_of(head, "key"), text_of(head, "group"),
+                           text_of(head, "payload_size")});
   }
-  if (context.format == Format::csv) {
-    table.print_csv(context.out);
-  } else {
-    table.print(context.out, context.format == Format::wide ? 0 : context.width);
-  }
+  const JsonValue& lifted = member(head, "columns");
+  for (const JsonMember& each : lifted.members) row.push_back(text_of(lifted, each.name));
+  const std::string error = text_of(head, "error_text");
+  row.push_back(error.empty() ? text_of(head, "error_type") : error);
+  return row;
 }
 
-void print(Context& context, const Listing& listing) {
-  const auto& rows = listing.page.rows;
+void print(Context& context, const Listing& listing, bool rendered) {
   if (context.format == Format::json) {
     context.out << page_json(listing) << "\n";
-  } else if (context.format == Format::ndjson || context.format == Format::id) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const bool id = context.format == Format::id;
-      context.out << (id ? to_string(rows[i].id) : row_json(listing, i)) << "\n";
-    }
-  } else if (!rows.empty()) {
-    print_table(context, listing);
+  } else if (context.format == Format::ndjson || rendered) {
+    for (const JsonValue* row : listing.rows) context.out << row->raw << "\n";
+  } else if (context.format == Format::id) {
+    for (const JsonValue* row : listing.rows) context.out << text_of(*row, "id") << "\n";
+  } else if (!listing.rows.empty()) {
+    const bool wide = context.format == Format::wide || context.format == Format::csv;
+    Table table(titles(listing, wide));
+    for (const JsonValue* row : listing.rows) table.add(cells_of(*row, wide, context.now));
+    print(context, table);
   }
 }
 
-int fail_usage(Context& context, const Error& error) {
-  fail(context, error);
-  return exit_usage;
+/// Notes go to the error stream, so that what is piped stays clean.
+int say_how_it_ended(Context& context, const Listing& listing) {
+  const bool empty = listing.rows.empty();
+  if (empty && !listing.partial) context.err << "Nothing matches.\n";
+  if (listing.partial) context.err << "The search took too long and stopped early.\n";
+  if (!listing.next.empty()) context.err << "More: add --cursor " << listing.next << "\n";
+  if (listing.partial) return exit_partial;
+  return empty ? exit_nothing_matched : exit_ok;
 }
 
 }  // namespace
 
 int list(Context& context, const ListArguments& arguments) {
-  const auto query = to_query(arguments, context.now);
-  if (!query) return fail_usage(context, query.error());
-  auto columns = parse_columns(arguments.columns);
-  if (!columns) return fail_usage(context, columns.error());
-  const auto office = open_for_reading(context);
-  if (!office) return fail(context, office.error());
-  auto page = (*office)->list(*query);
-  if (!page) return fail(context, page.error());
-  Listing listing{std::move(*page), std::move(*columns), {}};
-  if (auto lifted = lift_all(**office, listing); !lifted) return fail(context, lifted.error());
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  return watched(context, arguments.watch, [&] {
+    const auto listing = fetch(**client, arguments);
+    if (!listing) return refuse(context, listing.error());
+    print(context, *listing, !arguments.form.empty());
+    return say_how_it_ended(context, *listing);
+  });
+}
 
-  print(context, listing);
-  // Notes go to the error stream, so that what is piped stays clean.
-  const bool empty = listing.page.rows.empty();
-  const bool partial = listing.page.partial;
-  if (empty && !partial) context.err << "Nothing matches.\n";
-  if (partial) context.err << "The search took too long and stopped early.\n";
-  if (listing.page.next) {
-    context.err << "More: add --cursor " << to_string(*listing.page.next) << "\n";
-  }
-  if (partial) return exit_partial;
-  return empty ? exit_nothing_matched : exit_ok;
+int count(Context& context, const Selection& selection) {
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  ListArguments arguments;
+  arguments.selection = selection;
+  arguments.limit = most_rows_at_once * 10;
+  const auto listing = fetch(**client, arguments);
+  if (!listing) return refuse(context, listing.error());
+  // Never a count that blocks: beyond what can be walked quickly it is a bound.
+  const bool more = !listing->next.empty() || listing->partial;
+  context.out << listing->rows.size() << "\n";
+  if (more) context.err << "At least that many: counting stopped there.\n";
+  if (more) return exit_partial;
+  return listing->rows.empty() ? exit_nothing_matched : exit_ok;
 }
 
 }  // namespace dlo::cli

@@ -10,6 +10,7 @@
 #include "dlo/access/token_book.h"
 #include "dlo/api/service.h"
 #include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/cli/server_note.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/clock.h"
 #include "dlo/server/http_server.h"
@@ -127,8 +128,10 @@ int serve(Context& context, const ServeArguments& arguments) {
 
   const std::string host =
       options->host.find(':') == std::string::npos ? options->host : "[" + options->host + "]";
-  context.out << "dlo serves the office in '" << context.data << "' on http://" << host << ":"
-              << (*server)->port() << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
+  const std::string url = "http://" + host + ":" + std::to_string((*server)->port());
+  const PostedNote note(context.data, url);  // so that commands on this directory find the server
+  context.out << "dlo serves the office in '" << context.data << "' on " << url
+              << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
   std::thread waiter([&] {
     const int number = signals.wait();
     context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;

@@ -1,10 +1,11 @@
 #include <ostream>
+#include <string>
+#include <vector>
 
+#include "dlo/cli/client.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/encoding.h"
-#include "dlo/json/json.h"
-#include "dlo/store/office.h"
 
 namespace dlo::cli {
 namespace {
@@ -17,32 +18,41 @@ void line(std::ostream& out, std::string_view name, const std::string& value) {
       << "\n";
 }
 
-std::string moment(const std::optional<TimePoint>& when, TimePoint now) {
+std::string moment(const JsonValue& record, const char* name, TimePoint now) {
+  const auto when = time_of(record, name);
   return when ? to_iso8601(*when) + "  (" + relative(*when, now) + ")" : "";
 }
 
-void print_counts(std::ostream& out, const DeadLetter& record) {
-  const Counters& c = record.counters;
-  line(out, "attempts",
-       std::to_string(c.total) + " in all (limit " + std::to_string(record.limit) + "; fetch " +
-           std::to_string(c.fetch) + ", failure " + std::to_string(c.failure) + ", retry " +
-           std::to_string(c.retry) + ", abandon " + std::to_string(c.abandon) + ", replay " +
-           std::to_string(c.replay) + ")");
+std::string joined(const std::vector<JsonValue>& texts) {
+  std::string all;
+  for (const JsonValue& each : texts) all += (all.empty() ? "" : ", ") + each.text();
+  return all;
 }
 
-void print_message(std::ostream& out, const Message& message) {
-  line(out, "source", message.source);
-  if (message.position) {
-    line(out, "position",
-         message.position->partition + "/" + std::to_string(message.position->offset));
+void print_counts(std::ostream& out, const JsonValue& record) {
+  const JsonValue& counters = member(record, "counters");
+  std::string rest;
+  for (const char* name : {"fetch", "failure", "retry", "abandon", "replay"}) {
+    rest += (rest.empty() ? "" : ", ") + std::string(name) + " " + text_of(counters, name);
   }
-  line(out, "message id", message.id);
-  line(out, "type", message.event_type);
-  line(out, "key", message.key);
-  line(out, "correlation", message.correlation_id);
-  line(out, "content type", message.content_type);
-  for (const Header& header : message.headers) {
-    line(out, "header", header.name + ": " + header.value);
+  line(out, "attempts",
+       text_of(counters, "total") + " in all (limit " + text_of(record, "limit") + "; " + rest +
+           ")");
+}
+
+void print_message(std::ostream& out, const JsonValue& message) {
+  line(out, "source", text_of(message, "source"));
+  if (!text_of(message, "offset").empty()) {
+    line(out, "position", text_of(message, "partition") + "/" + text_of(message, "offset"));
+  }
+  line(out, "message id", text_of(message, "id"));
+  line(out, "type", text_of(message, "event_type"));
+  line(out, "key", text_of(message, "key"));
+  line(out, "correlation", text_of(message, "correlation_id"));
+  line(out, "content type", text_of(message, "content_type"));
+  for (const JsonValue& header : member(message, "headers").items) {
+    line(out, "header",
+         text_of(header, "name") + ": " + bytes_of(header, "value").value_or(std::string()));
   }
 }
 
@@ -59,7 +69,7 @@ void print_payload(std::ostream& out, const std::optional<std::string>& payload)
   if (payload->size() > shown_payload) out << "… (-o json has all of it)\n";
 }
 
-void print_attempts(Context& context, const std::vector<Attempt>& attempts) {
+void print_attempts(Context& context, const std::vector<JsonValue>& attempts) {
   if (attempts.empty()) return;
   context.out << "\nattempts, newest first:\n";
   Table table({{"#", Align::right},
@@ -69,79 +79,103 @@ void print_attempts(Context& context, const std::vector<Attempt>& attempts) {
                {"RULE"},
                {"NEXT WAIT", Align::right},
                {"ERROR", Align::left, true}});
-  for (const Attempt& attempt : attempts) {
-    table.add(
-        {std::to_string(attempt.number), to_iso8601(attempt.started_at),
-         std::to_string(attempt.took.count()) + "ms", attempt.category, attempt.rule,
-         attempt.next_delay.count() == 0 ? "" : std::to_string(attempt.next_delay.count()) + "ms",
-         attempt.error_type + (attempt.error_type.empty() ? "" : ": ") + attempt.error_text});
+  for (const JsonValue& attempt : attempts) {
+    const std::string type = text_of(attempt, "error_type");
+    const auto wait = number_of(attempt, "next_delay_ms");
+    table.add({text_of(attempt, "number"), text_of(attempt, "started_at"),
+               text_of(attempt, "took_ms") + "ms", text_of(attempt, "category"),
+               text_of(attempt, "rule"), wait == 0 ? "" : std::to_string(wait) + "ms",
+               type + (type.empty() ? "" : ": ") + text_of(attempt, "error_text")});
   }
-  table.print(context.out, context.width);
+  table.print(context.out, context.width, context.colour);
 }
 
-void print_detail(Context& context, const RecordDetail& detail) {
-  const DeadLetter& record = detail.record;
+void print_notes(Context& context, const JsonValue& record) {
+  for (const JsonValue& version : member(record, "versions").items) {
+    line(context.out, "version",
+         text_of(version, "number") + "  " + moment(version, "at", context.now) + " by " +
+             text_of(version, "by") + ": " + text_of(version, "reason"));
+  }
+  for (const JsonValue& note : member(record, "notes").items) {
+    line(
+        context.out, "note",
+        moment(note, "at", context.now) + " " + text_of(note, "by") + ": " + text_of(note, "text"));
+  }
+}
+
+void print_error(Context& context, const JsonValue& record) {
   std::ostream& out = context.out;
-  line(out, "id", to_string(record.id));
+  const JsonValue& failure = member(record, "failure");
+  const std::string rule = text_of(record, "rule");
+  line(out, "reason", text_of(record, "reason"));
+  line(out, "description", text_of(record, "description"));
+  line(out, "category", text_of(record, "category"));
+  line(out, "rule", rule.empty() ? "none fired: a default applied" : rule);
+  line(out, "profile", text_of(record, "profile"));
+  line(out, "error type", text_of(failure, "type"));
+  line(out, "error", text_of(failure, "text"));
+  for (const JsonValue& cause : member(failure, "causes").items) {
+    line(out, "caused by", text_of(cause, "type") + ": " + text_of(cause, "text"));
+  }
+  const JsonValue& group = member(record, "group");
+  line(out, "group", text_of(group, "id") + "  " + text_of(group, "title"));
+}
+
+void print_detail(Context& context, const JsonValue& record) {
+  std::ostream& out = context.out;
+  const auto occurrence = number_of(record, "occurrence");
+  line(out, "id", text_of(record, "id"));
   line(out, "status",
-       std::string(name_of(record.status)) +
-           (record.occurrence > 1 ? "  (occurrence " + std::to_string(record.occurrence) + ")"
-                                  : ""));
-  line(out, "reason", record.reason);
-  line(out, "description", record.description);
-  line(out, "category", record.category);
-  line(out, "rule", record.rule.empty() ? "none fired: a default applied" : record.rule);
-  line(out, "profile", record.profile);
-  line(out, "error type", record.failure.type);
-  line(out, "error", record.failure.text);
-  for (const Cause& cause : record.failure.causes) {
-    line(out, "caused by", cause.type + ": " + cause.text);
-  }
-  line(out, "group", to_string(record.fingerprint.hash) + "  " + record.fingerprint.title);
+       text_of(record, "status") +
+           (occurrence > 1 ? "  (occurrence " + std::to_string(occurrence) + ")" : ""));
+  print_error(context, record);
   print_counts(out, record);
-  line(out, "first attempt", moment(record.first_attempt_at, context.now));
-  line(out, "last failed", moment(record.last_failed_at, context.now));
-  line(out, "died", moment(record.died_at, context.now));
-  line(out, "next retry", moment(record.next_retry_at, context.now));
-  line(out, "handler", record.handler);
-  line(out, "node", record.node);
-  if (record.resolution) {
+  line(out, "first attempt", moment(record, "first_attempt_at", context.now));
+  line(out, "last failed", moment(record, "last_failed_at", context.now));
+  line(out, "died", moment(record, "died_at", context.now));
+  line(out, "next retry", moment(record, "next_retry_at", context.now));
+  line(out, "handler", text_of(record, "handler"));
+  line(out, "node", text_of(record, "node"));
+  line(out, "tags", joined(member(record, "tags").items));
+  const JsonValue& resolution = member(record, "resolution");
+  if (resolution.kind == JsonKind::object) {
     line(out, "resolved",
-         moment(record.resolution->at, context.now) + " by " + record.resolution->by + ", " +
-             record.resolution->how + " " + record.resolution->notes);
+         moment(resolution, "at", context.now) + " by " + text_of(resolution, "by") + ", " +
+             text_of(resolution, "how") + " " + text_of(resolution, "notes"));
   }
-  print_message(out, *record.message);
-  print_attempts(context, detail.attempts);
-  if (!record.failure.stack.empty()) out << "\nstack:\n" << record.failure.stack << "\n";
-  print_payload(out, record.message->payload);
+  print_message(out, member(record, "message"));
+  print_notes(context, record);
+  print_attempts(context, member(record, "attempts").items);
+  const std::string stack = text_of(member(record, "failure"), "stack");
+  if (!stack.empty()) out << "\nstack:\n";
+  for (std::size_t from = 0; from < stack.size();) {  // its lines stay lines
+    const std::size_t end = std::min(stack.find('\n', from), stack.size());
+    out << printable(stack.substr(from, end - from)) << "\n";
+    from = end + 1;
+  }
+  print_payload(out, bytes_of(member(record, "message"), "payload"));
 }
 
 }  // namespace
 
 int show(Context& context, const std::vector<std::string>& ids) {
-  const auto office = open_for_reading(context);
-  if (!office) return fail(context, office.error());
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
   std::size_t missing = 0;
-  for (const std::string& text : ids) {
-    const auto id = parse_id(text);
-    if (!id) {
-      context.err << "dlo: '" << printable(text)
-                  << "' is not an id: 32 hex digits, as 'dlo list -o id' prints them.\n";
-      return exit_usage;
-    }
-    const auto detail = (*office)->get(RecordId{*id});
-    if (!detail && detail.error().code == Code::not_found) {
-      context.err << "dlo: there is no record " << text << ".\n";
+  for (const std::string& id : ids) {
+    const auto reply = ask_for(**client, {"GET", Address("/v1/dead-letters").step(id).text()});
+    if (!reply && reply.error().code == Code::not_found) {
+      refuse(context, reply.error());
       ++missing;
       continue;
     }
-    if (!detail) return fail(context, detail.error());
+    if (!reply) return refuse(context, reply.error());
     if (context.format == Format::json || context.format == Format::ndjson) {
-      context.out << to_json(*detail) << "\n";
+      context.out << *reply->text;
     } else if (context.format == Format::id) {
-      context.out << text << "\n";
+      context.out << id << "\n";
     } else {
-      print_detail(context, *detail);
+      print_detail(context, reply->value);
     }
   }
   if (missing == ids.size()) return exit_nothing_matched;

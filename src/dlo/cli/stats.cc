@@ -1,32 +1,32 @@
 #include <map>
 #include <ostream>
+#include <string>
 
+#include "dlo/cli/client.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
-#include "dlo/json/json.h"
-#include "dlo/store/office.h"
+#include "dlo/core/states.h"
 
 namespace dlo::cli {
 namespace {
 
-constexpr std::size_t top_groups = 10;
+constexpr const char* top_groups = "20";
 
-void print_sources(Context& context, const std::vector<Tally>& tallies) {
-  struct Sums {
-    std::uint64_t open = 0;
-    std::uint64_t closed = 0;
-    std::uint64_t live = 0;
-  };
+struct Sums {
+  std::uint64_t open = 0;
+  std::uint64_t closed = 0;
+  std::uint64_t live = 0;
+};
+
+void print_sources(Context& context, const JsonValue& counts) {
   std::map<std::string, Sums> sources;
-  for (const Tally& tally : tallies) {
-    Sums& sums = sources[tally.source];
-    if (is_live(tally.status)) {
-      sums.live += tally.count;
-    } else if (is_open(tally.status)) {
-      sums.open += tally.count;
-    } else {
-      sums.closed += tally.count;
-    }
+  for (const JsonValue& tally : counts.items) {
+    Sums& sums = sources[text_of(tally, "source")];
+    const auto status = parse_status(text_of(tally, "status"));
+    auto& sum = status && is_live(*status)   ? sums.live
+                : status && is_open(*status) ? sums.open
+                                             : sums.closed;
+    sum += number_of(tally, "count");
   }
   Table table(
       {{"SOURCE"}, {"OPEN", Align::right}, {"CLOSED", Align::right}, {"WAITING", Align::right}});
@@ -34,69 +34,53 @@ void print_sources(Context& context, const std::vector<Tally>& tallies) {
     table.add({source, std::to_string(sums.open), std::to_string(sums.closed),
                std::to_string(sums.live)});
   }
-  table.print(context.out, context.width);
+  print(context, table);
 }
 
-void print_tallies(Context& context, const std::vector<Tally>& tallies) {
+void print_tallies(Context& context, const JsonValue& counts) {
   Table table({{"SOURCE"}, {"STATUS"}, {"CATEGORY"}, {"COUNT", Align::right}});
-  for (const Tally& tally : tallies) {
-    table.add({tally.source, std::string(name_of(tally.status)), tally.category,
-               std::to_string(tally.count)});
+  for (const JsonValue& tally : counts.items) {
+    table.add({text_of(tally, "source"), text_of(tally, "status"), text_of(tally, "category"),
+               text_of(tally, "count")});
   }
-  if (context.format == Format::csv) {
-    table.print_csv(context.out);
-  } else {
-    table.print(context.out, context.width);
-  }
+  print(context, table);
 }
 
-void print_groups(Context& context, const std::vector<GroupSummary>& groups) {
-  Table table({{"GROUP"},
-               {"OPEN", Align::right},
-               {"EVER", Align::right},
-               {"CATEGORY"},
-               {"SOURCE"},
-               {"FIRST"},
-               {"LAST"},
-               {"TITLE", Align::left, true}});
-  for (const GroupSummary& group : groups) {
-    table.add({to_string(group.fingerprint), std::to_string(group.open),
-               std::to_string(group.total), group.category, group.source,
-               relative(group.first_seen, context.now), relative(group.last_seen, context.now),
-               group.title});
-  }
-  table.print(context.out, context.width);
-}
-
-}  // namespace
-
-int stats(Context& context) {
-  const auto office = open_for_reading(context);
-  if (!office) return fail(context, office.error());
-  AggregateRequest request;
-  request.groups = top_groups;
-  request.group_order = GroupOrder::open_count;
-  const auto numbers = (*office)->aggregate(request);
-  if (!numbers) return fail(context, numbers.error());
+int show_numbers(Context& context, Client& client) {
+  const auto numbers = ask_for(client, {"GET", "/v1/stats"});
+  if (!numbers) return refuse(context, numbers.error());
   if (context.format == Format::json || context.format == Format::ndjson) {
-    context.out << to_json(*numbers) << "\n";
+    context.out << *numbers->text;
     return exit_ok;
   }
-  if (numbers->tallies.empty()) {
+  const JsonValue& counts = member(numbers->value, "counts");
+  if (counts.items.empty()) {
     context.err << "The office is empty.\n";
     return exit_nothing_matched;
   }
   if (context.format == Format::csv || context.format == Format::wide) {
-    print_tallies(context, numbers->tallies);
+    print_tallies(context, counts);
     return exit_ok;
   }
-  print_sources(context, numbers->tallies);
+  const auto groups = ask_for(
+      client,
+      {"GET", Address("/v1/groups").with("order", "open").with("limit", top_groups).text()});
+  if (!groups) return refuse(context, groups.error());
+  print_sources(context, counts);
   context.out << "\n";
-  print_groups(context, numbers->groups);
-  if (numbers->unindexed_payloads > 0) {
-    context.out << "\n" << numbers->unindexed_payloads << " payloads are not searchable yet.\n";
+  print_groups(context, member(groups->value, "groups").items);
+  if (const auto late = number_of(numbers->value, "unindexed_payloads"); late > 0) {
+    context.out << "\n" << late << " payloads are not searchable yet.\n";
   }
   return exit_ok;
+}
+
+}  // namespace
+
+int stats(Context& context, const WatchArguments& watch) {
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  return watched(context, watch, [&] { return show_numbers(context, **client); });
 }
 
 }  // namespace dlo::cli

@@ -1,6 +1,7 @@
 #include "dlo/cli/table.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <ostream>
 
@@ -92,14 +93,17 @@ std::vector<std::size_t> Table::widths(std::size_t limit) const {
   return wide;
 }
 
-void Table::print(std::ostream& out, std::size_t width) const {
+void Table::print(std::ostream& out, std::size_t width, bool colour) const {
   const auto wide = widths(width);
-  const auto line = [&](const std::vector<std::string>& cells) {
+  const auto line = [&](const std::vector<std::string>& cells, bool title) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const std::string text = cut(printable(cells[i]), wide[i]);
       const std::size_t rest = wide[i] - std::min(wide[i], display_width(text));
       if (columns_[i].align == Align::right) pad(out, rest);
-      out << text;
+      std::string_view chosen;
+      if (colour && title) chosen = paint::bold;
+      if (colour && !title && columns_[i].colour != nullptr) chosen = columns_[i].colour(text);
+      out << chosen << text << (chosen.empty() ? "" : paint::plain);
       if (i + 1 == cells.size()) break;
       pad(out, gap + (columns_[i].align == Align::left ? rest : 0));
     }
@@ -107,8 +111,8 @@ void Table::print(std::ostream& out, std::size_t width) const {
   };
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
-  line(titles);
-  for (const auto& row : rows_) line(row);
+  line(titles, true);
+  for (const auto& row : rows_) line(row, false);
 }
 
 void Table::print_csv(std::ostream& out) const {
@@ -120,6 +124,26 @@ void Table::print_csv(std::ostream& out) const {
   for (const Column& column : columns_) titles.push_back(column.title);
   line(titles);
   for (const auto& row : rows_) line(row);
+}
+
+void print(Context& context, const Table& table) {
+  if (context.format == Format::csv) return table.print_csv(context.out);
+  table.print(context.out, context.format == Format::wide ? 0 : context.width, context.colour);
+}
+
+std::string_view colour_of_status(std::string_view status) {
+  constexpr std::array<std::string_view, 8> trouble = {
+      "exhausted", "quarantined", "failed", "fail", "stopped", "returned", "expired", "regressed"};
+  constexpr std::array<std::string_view, 8> waits = {"pending", "retrying", "replaying", "open",
+                                                     "running", "paused",   "warn",      "planned"};
+  constexpr std::array<std::string_view, 6> good = {"resolved", "replayed", "done",
+                                                    "ok",       "verified", "presumed"};
+  const auto is_in = [status](const auto& names) {
+    return std::find(names.begin(), names.end(), status) != names.end();
+  };
+  if (is_in(trouble)) return paint::red;
+  if (is_in(waits)) return paint::yellow;
+  return is_in(good) ? paint::green : paint::dim;
 }
 
 }  // namespace dlo::cli

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "dlo/cli/context.h"
+
 namespace dlo::cli {
 
 enum class Align : std::uint8_t { left, right };
@@ -14,6 +16,8 @@ struct Column {
   std::string title;
   Align align = Align::left;
   bool flexible = false;  // gives way when the terminal is narrow
+  /// The colour of a cell; only on a terminal.
+  std::string_view (*colour)(std::string_view cell) = nullptr;
 };
 
 /// Rows under titles, columns as wide as they need to be. Control characters are shown as `·`, so
@@ -25,7 +29,7 @@ class Table {
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
 
   /// `width` 0: as wide as needed.
-  void print(std::ostream& out, std::size_t width) const;
+  void print(std::ostream& out, std::size_t width, bool colour = false) const;
   void print_csv(std::ostream& out) const;
 
  private:
@@ -33,6 +37,21 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// As the format asks: CSV, or columns for people; `wide` ones are never cut.
+void print(Context& context, const Table& table);
+
+/// Escape sequences of colours; `plain` ends each of them.
+namespace paint {
+inline constexpr std::string_view plain = "\x1b[0m";
+inline constexpr std::string_view bold = "\x1b[1m";
+inline constexpr std::string_view dim = "\x1b[2m";
+inline constexpr std::string_view red = "\x1b[31m";
+inline constexpr std::string_view green = "\x1b[32m";
+inline constexpr std::string_view yellow = "\x1b[33m";
+}  // namespace paint
+/// Of records, groups, jobs and checks alike: red is trouble, yellow waits for somebody.
+[[nodiscard]] std::string_view colour_of_status(std::string_view status);
 
 /// Control characters and broken UTF-8 replaced, so that it is safe on a terminal.
 [[nodiscard]] std::string printable(std::string_view text);

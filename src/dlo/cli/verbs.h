@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "dlo/cli/context.h"
+#include "dlo/cli/selection.h"
+#include "dlo/cli/watch.h"
+#include "dlo/json/text/value.h"
 
 namespace dlo::cli {
 
@@ -27,24 +30,23 @@ int profile_list(Context& context);
 int profile_show(Context& context, const std::string& name);
 
 struct ListArguments {
-  std::vector<std::string> query;  // words of docs/query.md, joined by blanks
-  std::vector<std::string> statuses;
-  std::string source;
-  std::string category;
-  std::string group;
-  std::string type;
-  std::string key;
-  std::string words;
+  Selection selection;
   std::size_t limit = 50;
   std::string cursor;
   bool oldest_first = false;
   std::vector<std::string> columns;  // title=body.PATH or title=header.NAME
+  std::string form;                  // the words of a document (R14)
+  WatchArguments watch;
 };
 int list(Context& context, const ListArguments& arguments);
+int count(Context& context, const Selection& selection);
 
 /// `ids` are whole ids; each is shown in turn.
 int show(Context& context, const std::vector<std::string>& ids);
-int stats(Context& context);
+int stats(Context& context, const WatchArguments& watch);
+
+/// The groups of an answer, as a table.
+void print_groups(Context& context, const std::vector<JsonValue>& groups);
 
 struct QueueArguments {
   std::string queue;

@@ -1,16 +1,22 @@
-#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <sys/ioctl.h>
+#include <thread>
 #include <unistd.h>
 
 #include "dlo/cli/cli.h"
+#include "dlo/engine/clock.h"
 
 int main(int argc, char** argv) {
   using namespace dlo;
   std::ios::sync_with_stdio(false);
   cli::Context context{std::cout, std::cerr};
-  context.now = std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
+  const SystemClock clock;
+  context.clock = &clock;
+  context.now = clock.now();
+  context.in = &std::cin;
+  context.asks = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
+  context.pause = [](Millis length) { std::this_thread::sleep_for(length); };
   winsize size{};
   if (::isatty(STDOUT_FILENO) != 0) {
     context.colour = std::getenv("NO_COLOR") == nullptr;

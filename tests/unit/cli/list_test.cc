@@ -8,6 +8,7 @@
 #include "support/temporary_directory.h"
 
 #include "dlo/cli/verbs.h"
+#include "dlo/engine/clock.h"
 #include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::cli {
@@ -45,12 +46,14 @@ class List : public ::testing::Test {
   int run(Format format, ListArguments arguments) {
     out_.str("");
     err_.str("");
+    const ManualClock clock(noon);
     Context context{out_, err_, noon, false, 0, place_.path(), format};
+    context.clock = &clock;
     return list(context, arguments);
   }
   static ListArguments asking(std::string query, std::vector<std::string> columns = {}) {
     ListArguments arguments;
-    arguments.query = {std::move(query)};
+    arguments.selection.query = {std::move(query)};
     arguments.columns = std::move(columns);
     return arguments;
   }
@@ -79,14 +82,14 @@ TEST_F(List, AnswersAQuery) {
 
 TEST_F(List, TakesOptionsAsTermsThatMustHoldToo) {
   ListArguments arguments = asking("age:>90m");
-  arguments.source = "payments";
-  arguments.statuses = {"open"};
-  arguments.words = "service \"timed\"";
+  arguments.selection.source = "payments";
+  arguments.selection.statuses = {"open"};
+  arguments.selection.words = "service \"timed\"";
   EXPECT_EQ(run(Format::id, arguments), exit_ok);
   EXPECT_EQ(out_.str(), to_string(Id128{2, 2}) + "\n");
-  arguments.statuses = {"resolved"};
+  arguments.selection.statuses = {"resolved"};
   EXPECT_EQ(run(Format::id, arguments), exit_nothing_matched);
-  arguments.statuses = {"opne"};
+  arguments.selection.statuses = {"opne"};
   EXPECT_EQ(run(Format::id, arguments), exit_usage);
   EXPECT_NE(err_.str().find("did you mean \"open\"?"), std::string::npos) << err_.str();
 }

@@ -170,13 +170,12 @@ struct HttpChannel::Handles {
 
   void prepare(const HttpTransport& transport);
   enum class Ended : std::uint8_t { finished, timed_out, stopped };
-  Ended perform(const HttpPost& request, CURLcode& code);
-  HttpTrouble trouble(Ended ended, CURLcode code, const HttpPost& request) const;
+  Ended perform(const HttpCall& request, CURLcode& code);
+  HttpTrouble trouble(Ended ended, CURLcode code, const HttpCall& request) const;
 };
 
 void HttpChannel::Handles::prepare(const HttpTransport& transport) {
   response_limit = transport.response_limit;
-  set(CURLOPT_POST, 1L);
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -199,7 +198,7 @@ void HttpChannel::Handles::prepare(const HttpTransport& transport) {
   set(CURLOPT_ERRORBUFFER, error.data());
 }
 
-HttpChannel::Handles::Ended HttpChannel::Handles::perform(const HttpPost& request, CURLcode& code) {
+HttpChannel::Handles::Ended HttpChannel::Handles::perform(const HttpCall& request, CURLcode& code) {
   std::optional<Clock::time_point> deadline;
   if (request.timeout > Millis{0}) deadline = Clock::now() + request.timeout;
   const std::stop_callback on_stop(request.stop, [this] { ::curl_multi_wakeup(multi); });
@@ -223,7 +222,7 @@ HttpChannel::Handles::Ended HttpChannel::Handles::perform(const HttpPost& reques
 }
 
 HttpTrouble HttpChannel::Handles::trouble(Ended ended, CURLcode code,
-                                          const HttpPost& request) const {
+                                          const HttpCall& request) const {
   HttpTrouble out;
   out.sent = size(CURLINFO_PRETRANSFER_TIME_T) > 0;
   if (ended == Ended::stopped) {
@@ -250,7 +249,7 @@ HttpChannel::HttpChannel(const HttpTransport& transport) : handles_(std::make_un
 
 HttpChannel::~HttpChannel() = default;
 
-HttpResult HttpChannel::post(const HttpPost& request) {
+HttpResult HttpChannel::call(const HttpCall& request) {
   Handles& curl = *handles_;
   const SigpipeShield shield;  // not every curl keeps TLS writes from raising it
   std::unique_ptr<curl_slist, FreeList> headers;
@@ -270,8 +269,14 @@ HttpResult HttpChannel::post(const HttpPost& request) {
   curl.error.front() = '\0';
   curl.set(CURLOPT_URL, request.url.c_str());
   curl.set(CURLOPT_HTTPHEADER, headers.get());
-  curl.set(CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
-  curl.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  if (request.method == "GET") {
+    curl.set(CURLOPT_HTTPGET, 1L);
+  } else {
+    curl.set(CURLOPT_POST, 1L);
+    curl.set(CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
+    curl.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  }
+  curl.set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
   curl.set(CURLOPT_HEADERDATA, &reader);
   curl.set(CURLOPT_WRITEDATA, &reader);
 

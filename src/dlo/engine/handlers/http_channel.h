@@ -24,12 +24,13 @@ struct HttpTransport {
   std::string proxy;  // empty: none, whatever the environment says
 };
 
-struct HttpPost {
+struct HttpCall {
   const std::string& url;
   const HttpHeaders& headers;
   std::string_view body;
   Millis timeout{0};  // zero: none
   std::stop_token stop;
+  std::string method = "POST";  // a GET has no body
 };
 
 /// How a request ended that got no complete answer.
@@ -55,7 +56,7 @@ class HttpChannel {
 
   /// Blocks until the answer is there, the time is up or `stop` is set; the latter two end it
   /// within milliseconds. Follows no redirect. Never throws for what the other side does.
-  [[nodiscard]] HttpResult post(const HttpPost& request);
+  [[nodiscard]] HttpResult call(const HttpCall& request);
 
  private:
   struct Handles;

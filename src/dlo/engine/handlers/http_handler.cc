@@ -114,7 +114,7 @@ Outcome HttpHandler::push(HttpChannel& channel, const Message& message,
       const auto spent = std::chrono::floor<Millis>(SteadyClock::now() - began);
       left = std::max(Millis{1}, timeout - spent);
     }
-    const HttpResult result = channel.post({url, headers, body, left, context.stop});
+    const HttpResult result = channel.call({url, headers, body, left, context.stop});
     const std::string to = printable_url(url);
     if (!result.answered) return outcome_of(result.trouble, to);
     const HttpAnswer& answer = result.answer;

@@ -1,0 +1,146 @@
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "dlo/api/service.h"
+#include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/cli/client.h"
+#include "dlo/engine/clock.h"
+#include "dlo/server/http_exchange.h"
+#include "dlo/store/sqlite/sqlite_office.h"
+
+namespace dlo::cli {
+namespace {
+
+/// An exchange without a socket: collects the answer for a thread that waits for it.
+class Collected final : public HttpExchange {
+ public:
+  void send(HttpResponse response) override {
+    const std::lock_guard lock(mutex_);
+    if (done_) return;
+    answer_ = std::move(response);
+    done_ = true;
+    ended_.notify_all();
+  }
+  void begin(HttpResponse head) override {
+    const std::lock_guard lock(mutex_);
+    answer_ = std::move(head);
+  }
+  Room write(std::string_view piece) override {
+    const std::lock_guard lock(mutex_);
+    answer_.body += piece;
+    return Room::yes;
+  }
+  void when_room(std::function<void(bool)> then) override { then(true); }
+  void end() override {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    ended_.notify_all();
+  }
+  [[nodiscard]] bool gone() const noexcept override { return false; }
+
+  /// Nothing if patience ends first.
+  std::optional<HttpResponse> wait(Millis patience) {
+    std::unique_lock lock(mutex_);
+    if (!ended_.wait_for(lock, patience, [this] { return done_; })) return std::nullopt;
+    return std::move(answer_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  HttpResponse answer_;
+  bool done_ = false;
+};
+
+/// The API in this process, over a data directory.
+class LocalClient final : public Client {
+ public:
+  LocalClient(const Context& context, Need need, std::unique_ptr<SqliteOffice> office,
+              std::unique_ptr<EmbeddedQueues> queues)
+      : data_(context.data), office_(std::move(office)), queues_(std::move(queues)) {
+    api::ServiceOptions options;
+    options.quick_threads = 2;
+    options.slow_threads = 1;
+    options.owner_asks = true;
+    options.works_on_jobs = need == Need::work;
+    service_.emplace(*office_, queues_.get(), context.clock == nullptr ? clock_ : *context.clock,
+                     options);
+  }
+  ~LocalClient() override {
+    service_->stop();
+    service_.reset();
+    if (queues_ != nullptr) (void)queues_->close();
+  }
+  LocalClient(const LocalClient&) = delete;
+  LocalClient& operator=(const LocalClient&) = delete;
+
+  Result<HttpResponse> ask(const Ask& ask) override {
+    HttpRequest request;
+    request.method = ask.method;
+    request.target = ask.target;
+    request.headers = ask.headers;
+    if (!ask.body.empty()) request.headers.push_back({"Content-Type", ask.type});
+    request.body = ask.body;
+    request.client = "local";
+    const auto exchange = std::make_shared<Collected>();
+    service_->handle(std::move(request), exchange);
+    auto answer = exchange->wait(ask.patience);
+    if (answer) return std::move(*answer);
+    return Error{Code::timed_out, "cli.ask",
+                 name() + " took longer than " + std::to_string(ask.patience.count() / 1000) +
+                     " s to answer. Look before you repeat it."};
+  }
+
+  [[nodiscard]] std::string name() const override { return "the office in '" + data_ + "'"; }
+  [[nodiscard]] bool is_server() const noexcept override { return false; }
+
+ private:
+  const std::string data_;
+  const SystemClock clock_;
+  std::unique_ptr<SqliteOffice> office_;
+  std::unique_ptr<EmbeddedQueues> queues_;
+  std::optional<api::Service> service_;
+};
+
+Error explained(Error error, const Context& context) {
+  if (error.code == Code::not_found) {
+    error.detail = "There is no office in '" + context.data +
+                   "'. Name the directory with --data DIR or a server with --server URL, or start "
+                   "one: dlo serve --data " +
+                   context.data;
+  } else if (error.code == Code::refused) {
+    error.detail += ". If it is a server, name it: --server URL (or DLO_SERVER)";
+  }
+  return error;
+}
+
+bool has_office(const Context& context) {
+  SqliteOptions looking;
+  looking.read_only = true;
+  return SqliteOffice::open(context.data, looking).has_value();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Need need) {
+  SqliteOptions options;
+  options.read_only = need == Need::look;
+  if (!options.read_only && need != Need::make && !has_office(context)) {
+    return explained({Code::not_found, "cli.connect", ""}, context);
+  }
+  auto office = SqliteOffice::open(context.data, options);
+  if (!office) return explained(office.error(), context);
+  std::unique_ptr<EmbeddedQueues> queues;
+  if (need != Need::look) {
+    auto opened = EmbeddedQueues::open(context.data + "/queues", context.now);
+    if (!opened) return opened.error();
+    queues = std::move(*opened);
+  }
+  return std::unique_ptr<Client>(
+      std::make_unique<LocalClient>(context, need, std::move(*office), std::move(queues)));
+}
+
+}  // namespace dlo::cli
