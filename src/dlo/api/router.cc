@@ -60,8 +60,8 @@ Router::Match Router::find(std::string_view method, std::vector<std::string> ste
   }
   if (allowed.empty()) {
     match.refusal = problem(404, "no_such_route",
-                            "There is nothing at this address. docs/api.md describes what "
-                            "there is.");
+                            "There is nothing at this address. /v1/openapi.yaml describes "
+                            "what there is.");
   } else {
     match.refusal = problem(405, "method_not_allowed", "This address answers to: " + allowed + ".");
     match.refusal.headers.push_back({"Allow", std::move(allowed)});

@@ -7,6 +7,7 @@
 #include "dlo/api/acts.h"
 #include "dlo/api/answers.h"
 #include "dlo/api/dead_letters.h"
+#include "dlo/api/description.h"
 #include "dlo/api/groups.h"
 #include "dlo/api/jobs.h"
 #include "dlo/api/poison.h"
@@ -66,6 +67,7 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
        Lane::quick,
        {},
        answering([&office](const Request& request) { return health(office, request); })});
+  append(routes, description_routes());
   append(routes, reports_.routes());
   append(routes, dead_letter_routes(office, slow_));
   append(routes, act_routes({office, [this](const std::string& source) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/must.h"
+#include "unit/api/described.h"
 
 #include "dlo/api/service.h"
 #include "dlo/engine/clock.h"
@@ -56,14 +57,25 @@ class Asked final : public HttpExchange {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::seconds(30), [this] { return over_; })) {
       ADD_FAILURE() << "nobody answered";
+      return response_;
+    }
+    if (asked_) {
+      for (const auto& each : Described::shared().exchange(*asked_, response_)) {
+        ADD_FAILURE() << "The description of the API (src/dlo/api/openapi/) and the server differ: "
+                      << each << "\nThe answer was: " << response_.body.substr(0, 2'000);
+      }
+      asked_.reset();
     }
     return response_;
   }
+  /// What is asked: the answer is held against the description of the API.
+  void asks(const HttpRequest& request) { asked_ = request; }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   HttpResponse response_;
+  std::optional<HttpRequest> asked_;
   mutable std::atomic<int> looks_left_{1'000'000'000};
   bool over_ = false;
   int pieces_ = 0;
@@ -110,6 +122,7 @@ class Asking : public ::testing::Test {
     request.target = target;
     request.body = std::move(body);
     request.headers = std::move(headers);
+    asked->asks(request);
     service_->handle(std::move(request), asked);
     return asked;
   }
