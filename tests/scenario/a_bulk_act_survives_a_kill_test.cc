@@ -50,7 +50,10 @@ TEST(Scenario, ABulkActSurvivesAKill) {
           client.ask("POST", "/v1/jobs",
                      R"({"act":"archive","query":"source:orders","rate":2000,"start":true})", json);
       ASSERT_EQ(planned.status, 201) << planned.body;
-      EXPECT_EQ(member(planned.body, "count"), std::to_string(letters)) << planned.body;
+      // Counting has its time; what it did not reach on a slow machine is said to be there.
+      EXPECT_TRUE(member(planned.body, "count") == std::to_string(letters) ||
+                  planned.body.find(R"("at_least":true)") != std::string::npos)
+          << planned.body;
       id = member(planned.body, "id");
     }
     const auto done = [&] {
