@@ -23,7 +23,7 @@ std::string document_of(const QueueSettings& settings) {
 
 }  // namespace
 
-QueueHall::QueueHall(const Parts& parts) : parts_(parts) {
+QueueHall::QueueHall(const Parts& parts) : parts_(parts), profiles_(parts.rules) {
   open_all();
   keeper_ = std::thread([this] { look_after(); });
 }
@@ -68,9 +68,7 @@ void QueueHall::open_all() {
 }
 
 Result<std::shared_ptr<QueueWindow>> QueueHall::open(const QueueSettings& settings, bool exists) {
-  auto profile = find_profile(settings.profile);
-  if (!profile) return profile.error();
-  auto rules = RuleBook::build(std::move(*profile));
+  auto rules = rules_for(settings, profiles());
   if (!rules) return rules.error();
   auto queue =
       exists ? parts_.queues.find(settings.source.source) : parts_.queues.declare(settings.source);
@@ -80,8 +78,39 @@ Result<std::shared_ptr<QueueWindow>> QueueHall::open(const QueueSettings& settin
                                    waiting_ = true;
                                    keeper_wake_.notify_one();
                                  }};
-  return std::make_shared<QueueWindow>(parts, std::move(*queue), settings,
-                                       std::make_shared<const RuleBook>(std::move(*rules)));
+  return std::make_shared<QueueWindow>(parts, std::move(*queue), settings, std::move(*rules));
+}
+
+ProfileBook QueueHall::profiles() const {
+  const std::lock_guard lock(mutex_);
+  return profiles_;
+}
+
+Result<std::shared_ptr<const RuleBook>> QueueHall::rules_for(const QueueSettings& settings,
+                                                             const ProfileBook& profiles) const {
+  auto profile = profiles.find(settings.profile, settings.source.source);
+  if (!profile) return profile.error();
+  auto rules = RuleBook::build(std::move(*profile), parts_.regex);
+  if (!rules) return rules.error();
+  return std::make_shared<const RuleBook>(std::move(*rules));
+}
+
+Result<void> QueueHall::use(const ProfileBook& rules) {
+  const std::lock_guard one_at_a_time(declaring_);
+  std::vector<std::pair<std::shared_ptr<QueueWindow>, std::shared_ptr<const RuleBook>>> ready;
+  for (auto& window : all()) {
+    auto made = rules_for(window->settings(), rules);
+    if (!made) {
+      return Error{
+          made.error().code, "api.queue",
+          "Queue " + in_quotes(window->settings().source.source) + ": " + made.error().detail};
+    }
+    ready.emplace_back(std::move(window), std::move(*made));
+  }
+  for (const auto& [window, made] : ready) window->use(made);
+  const std::lock_guard lock(mutex_);
+  profiles_ = rules;
+  return {};
 }
 
 Result<QueueHall::Declared> QueueHall::declare(const QueueSettings& settings, AddAudit audit) {
@@ -89,7 +118,7 @@ Result<QueueHall::Declared> QueueHall::declare(const QueueSettings& settings, Ad
   const std::string& name = settings.source.source;
   if (auto named = check_queue_name(name); !named) return named.error();
   if (auto sane = check(settings.source); !sane) return sane.error();
-  if (auto profile = find_profile(settings.profile); !profile) {
+  if (auto profile = profiles().find(settings.profile); !profile) {
     return Error{Code::invalid_argument, "api.queue", profile.error().detail};
   }
   const auto before = find(name);

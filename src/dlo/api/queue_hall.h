@@ -11,6 +11,8 @@
 
 #include "dlo/api/queue_window.h"
 #include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/core/classify.h"
+#include "dlo/core/profile_book.h"
 #include "dlo/core/result.h"
 #include "dlo/engine/clock.h"
 #include "dlo/server/worker_pool.h"
@@ -28,6 +30,8 @@ class QueueHall {
     const Clock& clock;
     WorkerPool& pool;
     Origin origin;
+    ProfileBook rules{};    // until `use` says otherwise
+    RegexCompiler regex{};  // for their patterns
   };
   /// Opens a window for every queue that was declared or is in the directory. What cannot be opened
   /// is in `troubles`.
@@ -43,6 +47,9 @@ class QueueHall {
   /// Makes it, or gives it these settings from now on: refused (conflict) while messages are in
   /// workers' hands, who took them under the old ones. `audit` is written with the settings.
   [[nodiscard]] Result<Declared> declare(const QueueSettings& settings, AddAudit audit);
+  /// From now on these profiles decide in every queue. Refused, with nothing changed, if a queue
+  /// goes by a profile that is not among them.
+  [[nodiscard]] Result<void> use(const ProfileBook& rules);
   /// Null: nobody declared it.
   [[nodiscard]] std::shared_ptr<QueueWindow> find(const std::string& name) const;
   /// The same, with words for who asked.
@@ -55,6 +62,9 @@ class QueueHall {
   void close();
 
  private:
+  [[nodiscard]] Result<std::shared_ptr<const RuleBook>> rules_for(
+      const QueueSettings& settings, const ProfileBook& profiles) const;
+  [[nodiscard]] ProfileBook profiles() const;
   [[nodiscard]] Result<std::shared_ptr<QueueWindow>> open(const QueueSettings& settings,
                                                           bool exists);
   void open_all();
@@ -63,6 +73,7 @@ class QueueHall {
   const Parts parts_;
   std::vector<Error> troubles_;
   mutable std::mutex mutex_;
+  ProfileBook profiles_;
   std::map<std::string, std::shared_ptr<QueueWindow>> windows_;
   std::vector<std::shared_ptr<QueueWindow>> former_;  // threads may still be finishing their work
   std::mutex declaring_;

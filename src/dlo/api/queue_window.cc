@@ -30,6 +30,18 @@ QueueWindow::QueueWindow(const Parts& parts, std::unique_ptr<EmbeddedQueue> queu
       settler_(parts_.pool, written_at_once, 2,
                [this](std::vector<Settling> all) { settle_all(std::move(all)); }) {}
 
+std::shared_ptr<const RuleBook> QueueWindow::rules() const {
+  const std::lock_guard lock(mutex_);
+  return rules_;
+}
+
+void QueueWindow::use(const std::shared_ptr<const RuleBook>& rules) {
+  desk_.use(rules);
+  office_desk_.use(rules);
+  const std::lock_guard lock(mutex_);
+  rules_ = rules;
+}
+
 bool QueueWindow::send(std::vector<Publication> messages, Sent told) {
   return sender_.add({std::move(messages), std::move(told)});
 }

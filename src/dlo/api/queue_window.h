@@ -75,7 +75,9 @@ class QueueWindow {
 
   [[nodiscard]] EmbeddedQueue& queue() noexcept { return *queue_; }
   [[nodiscard]] const QueueSettings& settings() const noexcept { return settings_; }
-  [[nodiscard]] const std::shared_ptr<const RuleBook>& rules() const noexcept { return rules_; }
+  [[nodiscard]] std::shared_ptr<const RuleBook> rules() const;
+  /// From now on these rules decide about failures.
+  void use(const std::shared_ptr<const RuleBook>& rules);
   [[nodiscard]] std::size_t held() const { return desk_.held() + office_desk_.held(); }
 
  private:
@@ -110,7 +112,7 @@ class QueueWindow {
 
   const Parts parts_;
   const QueueSettings settings_;
-  const std::shared_ptr<const RuleBook> rules_;
+  std::shared_ptr<const RuleBook> rules_;  // under `mutex_` once it is made
   const std::unique_ptr<EmbeddedQueue> queue_;
   OfficeSource office_source_;
   PullDesk desk_;
@@ -121,7 +123,7 @@ class QueueWindow {
   std::shared_mutex retire_mutex_;
   bool retired_ = false;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Waiters waiters_;
   bool wake_due_ = false;    // a thread will come and serve them
   std::uint64_t rings_ = 0;  // how often there may have been something new

@@ -91,25 +91,34 @@ Reports::Reports(Parts parts)
       gatherer_(parts_.pool, written_at_once, writers,
                 [this](std::vector<Pending> pending) { write(std::move(pending)); }) {}
 
-Result<ReportDesk*> Reports::desk(const Reading& reading) {
-  const std::string name = reading.profile + (reading.final ? "/final" : "");
+void Reports::use(const ProfileBook& rules) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = desks_.find(name); found != desks_.end()) return found->second.get();
-  auto profile = find_profile(reading.profile);
+  parts_.rules = rules;
+  desks_.clear();
+}
+
+Result<Reports::DeskPtr> Reports::desk(const Reading& reading) {
+  const std::string& source = reading.report.message->source;
+  const std::lock_guard lock(mutex_);
+  std::string name = reading.profile + (reading.final ? "/final" : "");
+  if (parts_.rules.sources().contains(source)) name += "/" + source;
+  if (const auto found = desks_.find(name); found != desks_.end()) return found->second;
+  auto profile = parts_.rules.find(reading.profile, source);
   if (!profile) return profile.error();
   // Who has given up asks for no further attempt: the one that failed was the last.
   if (reading.final) *profile = with_limit(std::move(*profile), 1);
-  auto rules = RuleBook::build(std::move(*profile));
+  auto rules = RuleBook::build(std::move(*profile), parts_.regex);
   if (!rules) return rules.error();
-  auto made = std::make_unique<ReportDesk>(parts_.office,
+  auto made = std::make_shared<ReportDesk>(parts_.office,
                                            std::make_shared<const RuleBook>(std::move(*rules)),
                                            parts_.origin, parts_.clock);
-  return (desks_[name] = std::move(made)).get();
+  desks_[name] = made;
+  return made;
 }
 
 std::vector<Reports::Outcome> Reports::report_all(std::vector<Reading*> readings) {
   std::vector<Outcome> outcomes(readings.size(), Outcome(Error{}));
-  std::map<ReportDesk*, std::vector<std::size_t>> by_desk;
+  std::map<DeskPtr, std::vector<std::size_t>> by_desk;
   for (std::size_t i = 0; i < readings.size(); ++i) {
     auto found = desk(*readings[i]);
     if (found) {

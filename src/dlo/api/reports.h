@@ -10,6 +10,8 @@
 #include "dlo/api/idempotency.h"
 #include "dlo/api/report_reading.h"
 #include "dlo/api/router.h"
+#include "dlo/core/classify.h"
+#include "dlo/core/profile_book.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/report_desk.h"
 #include "dlo/server/worker_pool.h"
@@ -29,10 +31,15 @@ class Reports {
     const Clock& clock;
     WorkerPool& pool;
     Origin origin;
+    ProfileBook rules{};    // until `use` says otherwise
+    RegexCompiler regex{};  // for their patterns
   };
   explicit Reports(Parts parts);
 
   [[nodiscard]] std::vector<Route> routes();
+
+  /// From now on these profiles decide.
+  void use(const ProfileBook& rules);
 
  private:
   struct Pending {
@@ -40,9 +47,10 @@ class Reports {
     ExchangePtr exchange;
   };
   using Outcome = Result<Reported>;
+  using DeskPtr = std::shared_ptr<ReportDesk>;
 
   /// The desk for a profile whose reports are final or not; refuses an unknown profile.
-  [[nodiscard]] Result<ReportDesk*> desk(const Reading& reading);
+  [[nodiscard]] Result<DeskPtr> desk(const Reading& reading);
   void take(const Request& request, const ExchangePtr& exchange);
   [[nodiscard]] HttpResponse take_keyed(const Request& request, const IdempotencyKey& key,
                                         Reading reading);
@@ -54,7 +62,7 @@ class Reports {
 
   Parts parts_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::unique_ptr<ReportDesk>> desks_;
+  std::unordered_map<std::string, DeskPtr> desks_;
   Gatherer<Pending> gatherer_;
 };
 

@@ -58,7 +58,7 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
       jobs_(office),
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
-      reports_({office, clock, quick_, options.origin}) {
+      reports_({office, clock, quick_, options.origin, options.rules, options.regex}) {
   std::vector<Route> routes;
   routes.push_back(
       {"GET",
@@ -76,8 +76,8 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
   append(routes, group_routes(office));
   append(routes, book_routes(office));
   if (queues != nullptr) {
-    hall_ = std::make_unique<QueueHall>(
-        QueueHall::Parts{*queues, office, clock, quick_, options.origin});
+    hall_ = std::make_unique<QueueHall>(QueueHall::Parts{
+        *queues, office, clock, quick_, options.origin, options.rules, options.regex});
     append(routes, queue_routes(*hall_, office, clock));
     append(routes, queue_message_routes(*hall_));
   }
@@ -108,6 +108,14 @@ Service::~Service() {
 
 std::vector<Error> Service::troubles() const {
   return hall_ == nullptr ? std::vector<Error>() : hall_->troubles();
+}
+
+Result<void> Service::use(const ProfileBook& rules) {
+  if (hall_ != nullptr) {
+    if (auto used = hall_->use(rules); !used) return used;
+  }
+  reports_.use(rules);
+  return {};
 }
 
 void Service::stop_waiting() {

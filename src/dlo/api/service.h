@@ -8,6 +8,8 @@
 #include "dlo/api/front.h"
 #include "dlo/api/queue_hall.h"
 #include "dlo/api/reports.h"
+#include "dlo/core/classify.h"
+#include "dlo/core/profile_book.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/record.h"
 #include "dlo/jobs/job_runner.h"
@@ -22,9 +24,11 @@ struct ServiceOptions {
   std::size_t quick_threads = 8;  // most of them wait for a sync
   std::size_t slow_threads = 2;
   std::size_t most_waiting = 4'096;  // requests that wait for a thread; more are answered 503
-  bool tokens_always = false;        // also while there are none: whoever listens beyond loopback
-  bool owner_asks = false;           // no tokens at all: only the owner of the directory can ask
-  bool works_on_jobs = true;         // false: jobs are kept, and somebody else does them
+  ProfileBook rules{};
+  RegexCompiler regex{};       // for patterns in their rules
+  bool tokens_always = false;  // also while there are none: whoever listens beyond loopback
+  bool owner_asks = false;     // no tokens at all: only the owner of the directory can ask
+  bool works_on_jobs = true;   // false: jobs are kept, and somebody else does them
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.
@@ -44,6 +48,10 @@ class Service {
 
   /// Queues that could not be opened.
   [[nodiscard]] std::vector<Error> troubles() const;
+
+  /// From now on these profiles decide, everywhere at once. Refused, with nothing changed, if a
+  /// queue goes by a profile that is not among them.
+  [[nodiscard]] Result<void> use(const ProfileBook& rules);
 
   /// Answers everybody who waits for messages; what comes in is still served.
   void stop_waiting();

@@ -1,5 +1,7 @@
 // A profile as text. `fields` lists the settings of each part once; the printer and the reader both
 // walk it, so neither can know a setting the other does not.
+#include "dlo/core/profile_text.h"
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -210,17 +212,17 @@ class Printer {
   bool at_item_ = false;  // "- " is written: the next name continues that line
 };
 
-/// Reads one map of settings. The first thing wrong is kept, the rest is skipped.
+/// Reads one map of settings; whatever is wrong is kept, the rest is read all the same.
 class Reader {
  public:
-  Reader(const TextNode& node, std::optional<Error>& error) : node_(node), error_(error) {
+  Reader(const TextNode& node, std::vector<TextComplaint>& complaints)
+      : node_(node), complaints_(complaints) {
     if (node.kind != TextNode::Kind::map) fail(node, "settings are expected here: `name: value`.");
   }
 
   template <typename T>
   void operator()(std::string_view name, T& value) {
     known_.push_back(name);
-    if (error_) return;
     for (const auto& [key, node] : node_.map) {
       if (key == name) read(node, value, name);
     }
@@ -237,9 +239,7 @@ class Reader {
 
  private:
   void fail(const TextNode& node, const std::string& why) {
-    if (error_) return;
-    error_ = Error{Code::invalid_argument, "core.profile",
-                   "line " + std::to_string(node.line) + ": " + why};
+    complaints_.push_back({node.line, why});
   }
 
   bool want(const TextNode& node, TextNode::Kind kind, std::string_view name,
@@ -277,7 +277,7 @@ class Reader {
   template <typename T>
     requires(!Scalar<T>)
   void read(const TextNode& node, T& part, std::string_view /*name*/) {
-    Reader reader(node, error_);
+    Reader reader(node, complaints_);
     fields(reader, part);
     reader.refuse_unknown();
   }
@@ -321,7 +321,7 @@ class Reader {
   }
 
   const TextNode& node_;
-  std::optional<Error>& error_;
+  std::vector<TextComplaint>& complaints_;
   std::vector<std::string_view> known_;
 };
 
@@ -333,15 +333,24 @@ std::string print(const Profile& profile) {
   return printer.take();
 }
 
+std::vector<TextComplaint> read_settings(const TextNode& node, Profile& profile) {
+  std::vector<TextComplaint> complaints;
+  Reader reader(node, complaints);
+  fields(reader, profile);
+  reader.refuse_unknown();
+  return complaints;
+}
+
 Result<Profile> parse_profile(std::string_view text) {
   auto tree = parse_text_tree(text);
   if (!tree) return tree.error();
-  std::optional<Error> error;
   Profile profile;
-  Reader reader(*tree, error);
-  fields(reader, profile);
-  reader.refuse_unknown();
-  if (error) return *error;
+  const auto complaints = read_settings(*tree, profile);
+  if (!complaints.empty()) {
+    return Error{
+        Code::invalid_argument, "core.profile",
+        "line " + std::to_string(complaints.front().line) + ": " + complaints.front().text};
+  }
   if (auto checked = check(profile); !checked) return checked.error();
   return profile;
 }

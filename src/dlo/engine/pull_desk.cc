@@ -69,16 +69,29 @@ PullDesk::PullDesk(Parts parts)
     : parts_(std::move(parts)),
       appending_(parts_.office),
       writer_(parts_.writer == nullptr ? appending_ : *parts_.writer),
-      suspects_(parts_.office, "pull"),
-      procedure_(parts_.rules, workers_, {}, writer_, suspects_, parts_.origin) {
+      suspects_(parts_.office, "pull") {
   HandlerOptions options;
   options.name = "worker";
   workers_.set_default(std::make_shared<Elsewhere>(), std::move(options));
+  use(parts_.rules);
+}
+
+void PullDesk::use(std::shared_ptr<const RuleBook> rules) {
+  Procedure procedure(rules, workers_, {}, writer_, suspects_, parts_.origin);
+  auto made = std::make_shared<const Working>(Working{std::move(rules), std::move(procedure)});
+  const std::lock_guard lock(mutex_);
+  working_ = std::move(made);
+}
+
+PullDesk::WorkingPtr PullDesk::working() const {
+  const std::lock_guard lock(mutex_);
+  return working_;
 }
 
 Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Millis lease_for) {
   std::vector<Handed> handed;
   forget_lapsed(parts_.clock.now());
+  const WorkingPtr with = working();
   for (int round = 0; round < most_rounds && handed.empty(); ++round) {
     const TimePoint now = parts_.clock.now();
     ReceiveRequest request;
@@ -96,7 +109,7 @@ Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Milli
       out->item.delivery = std::move(delivery);
       out->started = now;
       out->until = out->item.delivery.leased_until;
-      Prepared prepared = procedure_.prepare(out->item, now, random_bits());
+      Prepared prepared = with->procedure.prepare(out->item, now, random_bits());
       if (std::holds_alternative<RunIt>(prepared)) {
         leases.push_back(out->item.delivery.lease);
         ready.push_back(std::move(out));
@@ -129,8 +142,8 @@ Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Milli
   return handed;
 }
 
-Plan PullDesk::condemn(Out& out, DeadLetterAs verdict, const Counters& counters, Failure failure,
-                       TimePoint now) {
+Plan PullDesk::condemn(const RuleBook& rules, Out& out, DeadLetterAs verdict,
+                       const Counters& counters, Failure failure, TimePoint now) {
   redact(failure);
   verdict.description = redact(verdict.description);
   Plan plan;
@@ -142,20 +155,21 @@ Plan PullDesk::condemn(Out& out, DeadLetterAs verdict, const Counters& counters,
   static const std::string handler = "worker";
   const Attempt last = make_attempt(out.item.running, out.started, now, OutcomeKind::failed,
                                     plan.decision, failure, parts_.origin.node);
-  const RecordInput input{
-      out.item.delivery, {},  1,    plan.decision, failure, last, *parts_.rules, handler,
-      parts_.origin,     now, false};
+  const RecordInput input{out.item.delivery, {},   1,     plan.decision,
+                          failure,           last, rules, handler,
+                          parts_.origin,     now,  false};
   plan.record = std::make_shared<DeadLetter>(build_record(input));
   plan.attempts = attempts_of(input);
   plan.named = writer_.name(out.item.delivery, *plan.record).has_value();
   return plan;
 }
 
-Plan PullDesk::plan_for(Out& out, PullEnding& ending, TimePoint now, PullAnswer& answer) {
+Plan PullDesk::plan_for(const Working& with, Out& out, PullEnding& ending, TimePoint now,
+                        PullAnswer& answer) {
   Item& item = out.item;
   if (auto* failed = std::get_if<PullFailed>(&ending)) {
-    return procedure_.after_failure(item, {OutcomeKind::failed, std::move(failed->failure)},
-                                    out.started, now, random_bits());
+    return with.procedure.after_failure(item, {OutcomeKind::failed, std::move(failed->failure)},
+                                        out.started, now, random_bits());
   }
   if (auto* condemned = std::get_if<PullCondemned>(&ending)) {
     Counters counters = item.running;
@@ -163,11 +177,12 @@ Plan PullDesk::plan_for(Out& out, PullEnding& ending, TimePoint now, PullAnswer&
     Failure failure;
     failure.type = condemned->reason;
     failure.text = condemned->description;
-    return condemn(out, {std::move(condemned->reason), std::move(condemned->description), false},
+    return condemn(*with.rules, out,
+                   {std::move(condemned->reason), std::move(condemned->description), false},
                    counters, std::move(failure), now);
   }
   if (auto* abandon = std::get_if<AbandonOptions>(&ending)) {
-    const auto decision = decide_abandon(parts_.rules->profile(), item.delivery.counters, *abandon);
+    const auto decision = decide_abandon(with.rules->profile(), item.delivery.counters, *abandon);
     answer.abandon_count = decision.counters.abandon;
     if (const auto* poisoned = std::get_if<Poisoned>(&decision.result)) {
       answer.abandon_count = poisoned->abandon_count;
@@ -175,7 +190,8 @@ Plan PullDesk::plan_for(Out& out, PullEnding& ending, TimePoint now, PullAnswer&
       Failure failure;
       failure.type = "Poison";
       failure.text = abandon->error_message.value_or("");
-      return condemn(out, {poison_reason(parts_.rules->profile()), describe(poison), true},
+      return condemn(*with.rules, out,
+                     {poison_reason(with.rules->profile()), describe(poison), true},
                      decision.counters, std::move(failure), now);
     }
     Plan plan;
@@ -184,7 +200,7 @@ Plan PullDesk::plan_for(Out& out, PullEnding& ending, TimePoint now, PullAnswer&
                             abandon->error_message ? redact(*abandon->error_message) : ""};
     return plan;
   }
-  Plan plan = procedure_.after_success(item);
+  Plan plan = with.procedure.after_success(item);
   if (std::holds_alternative<PullReleased>(ending)) {
     plan = {};
     plan.kind = Plan::Kind::release;
@@ -195,6 +211,7 @@ Plan PullDesk::plan_for(Out& out, PullEnding& ending, TimePoint now, PullAnswer&
 
 Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> settlements) {
   const TimePoint now = parts_.clock.now();
+  const WorkingPtr with = working();
   std::vector<PullAnswer> answers(settlements.size());
   std::vector<Ended> ended;
   ended.reserve(settlements.size());
@@ -204,7 +221,7 @@ Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> set
       answers[i].fate = PullAnswer::Fate::lease_lost;
       continue;
     }
-    Plan plan = plan_for(*out, settlements[i].ending, now, answers[i]);
+    Plan plan = plan_for(*with, *out, settlements[i].ending, now, answers[i]);
     ended.push_back({std::move(out), std::move(plan), i, {}});
   }
   if (auto done = finish(ended, &answers, now); !done) {

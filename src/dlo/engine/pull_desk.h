@@ -92,9 +92,17 @@ class PullDesk {
   void tidy();
 
   [[nodiscard]] std::size_t held() const;
-  [[nodiscard]] const RuleBook& rules() const noexcept { return *parts_.rules; }
+
+  /// From now on these rules decide; what is being decided is finished under the old ones.
+  void use(std::shared_ptr<const RuleBook> rules);
 
  private:
+  /// Rules and the procedure over them: changed together.
+  struct Working {
+    std::shared_ptr<const RuleBook> rules;
+    Procedure procedure;
+  };
+  using WorkingPtr = std::shared_ptr<const Working>;
   struct Out {
     Item item;
     TimePoint started{};
@@ -108,9 +116,11 @@ class PullDesk {
     std::uint32_t occurrence = 0;  // under which the office has it
   };
 
-  [[nodiscard]] Plan plan_for(Out& out, PullEnding& ending, TimePoint now, PullAnswer& answer);
-  [[nodiscard]] Plan condemn(Out& out, DeadLetterAs verdict, const Counters& counters,
-                             Failure failure, TimePoint now);
+  [[nodiscard]] WorkingPtr working() const;
+  [[nodiscard]] Plan plan_for(const Working& with, Out& out, PullEnding& ending, TimePoint now,
+                              PullAnswer& answer);
+  [[nodiscard]] Plan condemn(const RuleBook& rules, Out& out, DeadLetterAs verdict,
+                             const Counters& counters, Failure failure, TimePoint now);
   [[nodiscard]] Result<void> record(std::vector<Ended>& ended, TimePoint now);
   [[nodiscard]] Result<std::vector<Applied>> apply_with_marks(std::vector<Change> changes);
   [[nodiscard]] Result<std::vector<SettleAnswer>> settle_source(std::vector<Ended>& ended,
@@ -126,11 +136,11 @@ class PullDesk {
   RecordWriter& writer_;
   Suspects suspects_;
   HandlerTable workers_;
-  Procedure procedure_;
   Marks marks_;
   std::mutex marks_mutex_;
 
   mutable std::mutex mutex_;
+  WorkingPtr working_;
   std::unordered_map<LeaseToken, OutPtr> out_;
   TimePoint look_again_{};
 };

@@ -58,6 +58,7 @@ Result<std::vector<Reported>> ReportDesk::report(std::vector<Report> reports, co
       writer_.write({}, plan->record, std::move(plan->attempts), now, changes);
     }
     answer.decision = std::move(plan->decision);
+    answer.rules = rules_;
   }
   if (also) also(answers, changes);
   if (changes.empty()) return answers;

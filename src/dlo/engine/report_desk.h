@@ -29,9 +29,10 @@ struct Report {
 
 /// What the core decided about one report.
 struct Reported {
-  Decision decision;               // views live as long as the desk's rule book
+  Decision decision;               // with views into `rules`
   std::optional<RecordId> record;  // of a death or a wait, durable
   Effect effect = Effect::applied;
+  std::shared_ptr<const RuleBook> rules;  // that decided
 };
 
 /// Where programs that run their messages themselves tell of failures: classified, decided and
