@@ -18,6 +18,7 @@ struct Parsed {
   ListArguments list;
   DemoArguments demo;
   ServeArguments serve;
+  ConfigArguments config;
   TokenArguments token;
   AuditArguments audit;
   PoisonArguments poison;
@@ -148,6 +149,29 @@ void add_show_and_stats(CLI::App& app, Parsed& parsed, Context& context) {
       [&parsed] { parsed.verb = [&parsed](Context& c) { return stats(c, parsed.list.watch); }; });
 }
 
+void add_config_file(CLI::App* command, std::string& file) {
+  command->add_option("--config", file, "Configuration file (docs/config.md)")
+      ->envname("DLO_CONFIG");
+}
+
+void add_config(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command = app.add_subcommand("config", "What a configuration says")->require_subcommand(1);
+  auto& arguments = parsed.config;
+  auto* checked = command->add_subcommand("check", "Every problem of a file, with its line");
+  checked->add_option("file", arguments.file)->required();
+  checked->callback([&parsed] {
+    parsed.verb = [&parsed](Context& c) { return config_check(c, parsed.config); };
+  });
+  auto* shown = command->add_subcommand("show", "What is set, and by whom");
+  add_config_file(shown, arguments.file);
+  shown->add_flag("--effective", arguments.effective, "Defaults too");
+  add_output(shown, context);
+  shown->callback(
+      [&parsed] { parsed.verb = [&parsed](Context& c) { return config_show(c, parsed.config); }; });
+  auto* keys = command->add_subcommand("keys", "Every setting there is, as a table");
+  keys->callback([&parsed] { parsed.verb = [](Context& c) { return config_keys_list(c); }; });
+}
+
 void add_demo_and_serve(CLI::App& app, Parsed& parsed, Context& context) {
   auto* shown =
       app.add_subcommand("demo", "Run a mixed workload and watch what becomes of every message");
@@ -161,11 +185,12 @@ void add_demo_and_serve(CLI::App& app, Parsed& parsed, Context& context) {
   shown->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return demo(c, parsed.demo); }; });
   auto* command = app.add_subcommand("serve", "Run the office");
-  command->add_option("--listen", parsed.serve.listen, "HOST:PORT; port 0 takes any free one")
-      ->capture_default_str();
+  add_config_file(command, parsed.serve.config);
+  command->add_option("--data", parsed.serve.data, "Directory of the office [dlo-data]");
+  command->add_option("--listen", parsed.serve.listen,
+                      "HOST:PORT; port 0 takes any free one [127.0.0.1:8080]");
   command->add_flag("--plain-http", parsed.serve.plain_http,
                     "Listen beyond loopback without encryption: behind a proxy that has it");
-  add_data(command, context);
   command->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return serve(c, parsed.serve); }; });
 }
@@ -317,6 +342,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_show_and_stats(app, parsed, context);
   add_queue(app, parsed, context);
   add_demo_and_serve(app, parsed, context);
+  add_config(app, parsed, context);
   add_token(app, parsed, context);
   add_audit(app, parsed, context);
   add_poison(app, parsed, context);

@@ -5,6 +5,8 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "dlo/core/result.h"
 #include "dlo/core/time.h"
@@ -45,6 +47,7 @@ struct Context {
   std::istream* in = nullptr;    // null: nothing to read
   bool asks = false;             // somebody sits there who can be asked
   std::function<void(Millis)> pause{};  // how to let time pass; null: nothing waits
+  std::vector<std::pair<std::string, std::string>> environment{};
 };
 
 /// Says what went wrong and what to do next; answers exit_error.

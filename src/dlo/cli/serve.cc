@@ -1,5 +1,4 @@
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <ostream>
 #include <sys/resource.h>
@@ -10,9 +9,11 @@
 #include "dlo/access/token_book.h"
 #include "dlo/api/service.h"
 #include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/cli/config_file.h"
 #include "dlo/cli/server_note.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/clock.h"
+#include "dlo/regex/re2_compiler.h"
 #include "dlo/server/http_server.h"
 #include "dlo/store/office.h"
 #include "dlo/store/sqlite/sqlite_office.h"
@@ -20,32 +21,40 @@
 namespace dlo::cli {
 namespace {
 
-constexpr Millis drain_for{10'000};
+/// Flags win over the configuration.
+void take_flags(Config& config, const ServeArguments& arguments) {
+  const auto set = [&](std::string_view path, const std::string& text) {
+    const std::size_t key = find_key(path);
+    if (auto value = read_value(config_keys()[key], text)) config.set(key, *value, {});
+  };
+  if (!arguments.data.empty()) set("data", arguments.data);
+  if (!arguments.listen.empty()) set("server.listen", arguments.listen);
+  if (arguments.plain_http) set("server.plain_http", "true");
+}
 
-Result<HttpOptions> parse_listen(const std::string& text) {
+Result<HttpOptions> http_options(const Config& config, const ServeArguments& arguments) {
+  const std::string& listen =
+      arguments.listen.empty() ? config.text("server.listen") : arguments.listen;
+  const auto address = parse_address(listen);
+  if (!address) return address.error();
   HttpOptions options;
-  const auto colon = text.rfind(':');
-  unsigned port = 65536;
-  if (colon != std::string::npos && colon + 1 < text.size()) {
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, port);
-    if (error != std::errc() || stop != end) port = 65536;
-  }
-  if (port > 65535) {
-    return Error{Code::invalid_argument, "cli.serve",
-                 "'" + text + "' is not HOST:PORT. For example: --listen 127.0.0.1:8080"};
-  }
-  options.host = text.substr(0, colon);
-  if (options.host.starts_with('[') && options.host.ends_with(']')) {
-    options.host = options.host.substr(1, options.host.size() - 2);
-  }
-  options.port = static_cast<std::uint16_t>(port);
+  options.host = address->host;
+  options.port = address->port;
+  options.io_threads = config.count("server.io_threads");
+  options.header_limit = static_cast<std::uint32_t>(config.count("server.max_header"));
+  options.body_limit = config.count("server.max_body");
+  options.max_body_memory = config.count("server.max_body_memory");
+  options.max_connections = config.count("server.max_connections");
+  options.idle_timeout = config.duration("server.idle_timeout");
+  options.header_timeout = config.duration("server.header_timeout");
+  options.body_timeout = config.duration("server.body_timeout");
+  options.write_timeout = config.duration("server.write_timeout");
   return options;
 }
 
 /// Beyond loopback a server is open to whoever reaches it: refusing to start beats that.
-Result<void> check_exposure(Office& office, const HttpOptions& options,
-                            const ServeArguments& arguments, TimePoint now) {
+Result<void> check_exposure(Office& office, const HttpOptions& options, bool plain_http,
+                            TimePoint now) {
   if (is_loopback(options.host)) return {};
   const auto tokens = TokenBook(office).required(now);
   if (!tokens) return tokens.error();
@@ -56,7 +65,7 @@ Result<void> check_exposure(Office& office, const HttpOptions& options,
                      "messages. Make one first (`dlo token create NAME --role admin`), or use "
                      "127.0.0.1, ::1 or localhost."};
   }
-  if (arguments.plain_http) return {};
+  if (plain_http) return {};
   return Error{Code::refused, "cli.serve",
                "Refusing to listen on '" + options.host +
                    "' without encryption: tokens and messages could be read on the way. Listen on "
@@ -76,13 +85,14 @@ std::string node_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "local";
 }
 
-/// Blocks SIGINT and SIGTERM everywhere and hands them to one thread: no work in a handler.
+/// Blocks SIGINT, SIGTERM and SIGHUP everywhere and hands them to one thread: no work in a handler.
 class Signals {
  public:
   Signals() {
     sigemptyset(&set_);
     sigaddset(&set_, SIGINT);
     sigaddset(&set_, SIGTERM);
+    sigaddset(&set_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
   }
@@ -96,10 +106,52 @@ class Signals {
   sigset_t set_{};
 };
 
+/// Takes over what may change while the server runs: all of it, or nothing and the reasons.
+class Reloader {
+ public:
+  Reloader(Context& context, std::string file, Config config)
+      : context_(context), file_(std::move(file)), config_(std::move(config)) {}
+
+  void run(api::Service& service, Office& office, TimePoint now) {
+    auto reading = load_config(context_, file_);
+    if (!reading) return keep(reading.error().detail);
+    if (!report_problems(context_, file_, *reading))
+      return keep("Correct these, then send SIGHUP again.");
+    if (const auto used = service.use(reading->config.rules); !used) {
+      return keep(used.error().detail);
+    }
+    for (const std::string& path : needs_restart(config_, reading->config)) {
+      context_.err << "dlo: " << path << " changed; it is taken over when the server is restarted."
+                   << std::endl;
+    }
+    const Change note = AddAudit{now, "configuration", "config.reload", file_, "{}"};
+    if (const auto noted = office.apply({&note, 1}); !noted) fail(context_, noted.error());
+    context_.out << "Configuration read again; its rules hold from now on." << std::endl;
+  }
+
+ private:
+  void keep(const std::string& why) {
+    context_.err << "dlo: " << why << std::endl;
+    context_.out << "The configuration was not taken over; everything goes on as before."
+                 << std::endl;
+  }
+
+  Context& context_;
+  std::string file_;
+  Config config_;  // as the server was started
+};
+
 }  // namespace
 
 int serve(Context& context, const ServeArguments& arguments) {
-  auto options = parse_listen(arguments.listen);
+  auto reading = load_config(context, arguments.config);
+  if (!reading) return fail(context, reading.error());
+  if (!report_problems(context, arguments.config, *reading)) return exit_error;
+  Config& config = reading->config;
+  const Config started_with = config;
+  take_flags(config, arguments);
+  context.data = config.text("data");
+  auto options = http_options(config, arguments);
   if (!options) {
     fail(context, options.error());
     return exit_usage;
@@ -108,13 +160,20 @@ int serve(Context& context, const ServeArguments& arguments) {
   auto office = SqliteOffice::open(context.data);
   if (!office) return fail(context, office.error());
   const SystemClock clock;
-  if (const auto safe = check_exposure(**office, *options, arguments, clock.now()); !safe) {
+  if (const auto safe =
+          check_exposure(**office, *options, config.flag("server.plain_http"), clock.now());
+      !safe) {
     return fail(context, safe.error());
   }
   raise_descriptor_limit();
   api::ServiceOptions chosen;
   chosen.tokens_always = !is_loopback(options->host);
   chosen.origin.node = node_name();
+  chosen.rules = config.rules;
+  chosen.regex = re2_compiler();
+  chosen.quick_threads = config.count("server.workers");
+  chosen.slow_threads = config.count("server.slow_workers");
+  chosen.most_waiting = config.count("server.max_waiting");
   auto queues = EmbeddedQueues::open(context.data + "/queues", clock.now());
   if (!queues) return fail(context, queues.error());
   api::Service service(**office, queues->get(), clock, chosen);
@@ -132,11 +191,13 @@ int serve(Context& context, const ServeArguments& arguments) {
   const PostedNote note(context.data, url);  // so that commands on this directory find the server
   context.out << "dlo serves the office in '" << context.data << "' on " << url
               << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
+  Reloader reloader(context, arguments.config, started_with);
   std::thread waiter([&] {
-    const int number = signals.wait();
+    int number = signals.wait();
+    for (; number == SIGHUP; number = signals.wait()) reloader.run(service, **office, clock.now());
     context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;
     service.stop_waiting();
-    (*server)->stop(drain_for);
+    (*server)->stop(config.duration("server.drain"));
   });
   (*server)->run();
   waiter.join();

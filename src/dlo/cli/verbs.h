@@ -109,8 +109,19 @@ int token_create(Context& context, const TokenArguments& arguments);
 int token_list(Context& context);
 int token_revoke(Context& context, const TokenArguments& arguments);
 
+struct ConfigArguments {
+  std::string file;        // empty: the environment alone
+  bool effective = false;  // defaults too
+};
+int config_check(Context& context, const ConfigArguments& arguments);
+int config_show(Context& context, const ConfigArguments& arguments);
+int config_keys_list(Context& context);
+
+/// What is not given comes from the configuration.
 struct ServeArguments {
-  std::string listen = "127.0.0.1:8080";
+  std::string config;
+  std::string data;
+  std::string listen;
   bool plain_http = false;  // beyond loopback without encryption
 };
 int serve(Context& context, const ServeArguments& arguments);

@@ -1,11 +1,30 @@
 #include <cstdlib>
 #include <iostream>
+#include <string>
+#include <string_view>
 #include <sys/ioctl.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "dlo/cli/cli.h"
 #include "dlo/engine/clock.h"
+
+namespace {
+
+std::vector<std::pair<std::string, std::string>> environment_variables() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view entry = *each;
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    all.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return all;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace dlo;
@@ -17,6 +36,7 @@ int main(int argc, char** argv) {
   context.in = &std::cin;
   context.asks = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
   context.pause = [](Millis length) { std::this_thread::sleep_for(length); };
+  context.environment = environment_variables();
   winsize size{};
   if (::isatty(STDOUT_FILENO) != 0) {
     context.colour = std::getenv("NO_COLOR") == nullptr;

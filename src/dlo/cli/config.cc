@@ -1,0 +1,60 @@
+#include <ostream>
+
+#include "dlo/cli/config_file.h"
+#include "dlo/cli/table.h"
+#include "dlo/cli/verbs.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::cli {
+namespace {
+
+int say_count(Context& context, std::size_t problems) {
+  context.err << "dlo: " << problems << (problems == 1 ? " problem" : " problems")
+              << " found; docs/config.md describes every setting.\n";
+  return exit_error;
+}
+
+}  // namespace
+
+int config_check(Context& context, const ConfigArguments& arguments) {
+  const auto reading = load_config(context, arguments.file);
+  if (!reading) return fail(context, reading.error());
+  if (!report_problems(context, arguments.file, *reading)) {
+    return say_count(context, reading->problems.size());
+  }
+  context.out << "'" << printable(arguments.file) << "' is fine.\n";
+  return exit_ok;
+}
+
+int config_show(Context& context, const ConfigArguments& arguments) {
+  const auto reading = load_config(context, arguments.file);
+  if (!reading) return fail(context, reading.error());
+  if (!report_problems(context, arguments.file, *reading)) {
+    return say_count(context, reading->problems.size());
+  }
+  const auto shown = show_config(reading->config, arguments.file, arguments.effective);
+  if (context.format == Format::json || context.format == Format::ndjson) {
+    for (const ShownSetting& each : shown) {
+      JsonWriter json;
+      json.begin_object().member("setting", each.path).member("value", each.value);
+      json.member("from", each.from).end_object();
+      context.out << json.take() << "\n";
+    }
+    return exit_ok;
+  }
+  Table table({{"SETTING"}, {"VALUE"}, {"FROM"}});
+  for (const ShownSetting& each : shown) table.add({each.path, each.value, each.from});
+  if (context.format == Format::csv) {
+    table.print_csv(context.out);
+  } else {
+    table.print(context.out, context.width);
+  }
+  return exit_ok;
+}
+
+int config_keys_list(Context& context) {
+  for (const ConfigKey& key : config_keys()) context.out << markdown_row(key) << "\n";
+  return exit_ok;
+}
+
+}  // namespace dlo::cli

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dlo/config/keys.h"
+#include "dlo/config/values.h"
+#include "dlo/config/yaml.h"
+#include "dlo/core/classify.h"
+#include "dlo/core/profile_book.h"
+#include "dlo/core/time.h"
+
+namespace dlo {
+
+/// Who said so.
+struct ConfigOrigin {
+  enum class Kind : std::uint8_t { otherwise, file, environment };
+  Kind kind = Kind::otherwise;
+  std::size_t line = 0;  // of the file
+  std::string name;      // the variable, or the old name under which it stands in the file
+  bool operator==(const ConfigOrigin&) const = default;
+};
+
+/// Every setting with its value and where it came from. A value: two can be compared.
+class Config {
+ public:
+  Config();  // all defaults
+
+  // `path` must be in the table.
+  [[nodiscard]] const std::string& text(std::string_view path) const;
+  [[nodiscard]] std::uint64_t count(std::string_view path) const;
+  [[nodiscard]] bool flag(std::string_view path) const;
+  [[nodiscard]] Millis duration(std::string_view path) const;
+  [[nodiscard]] const ConfigOrigin& origin(std::string_view path) const;
+
+  void set(std::size_t key, ConfigValue value, ConfigOrigin origin);
+
+  /// Profiles and overrides as configured; the settings above that concern them are worked in.
+  ProfileBook rules;
+  /// Lines of the file in which `profiles.NAME` and `sources.NAME` stand.
+  std::map<std::string, std::size_t> sections;
+
+ private:
+  [[nodiscard]] std::size_t at(std::string_view path) const;
+
+  std::vector<ConfigValue> values_;
+  std::vector<ConfigOrigin> origins_;
+};
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+struct ConfigInput {
+  std::string_view file;  // the text of the file; empty: there is none
+  Environment environment;
+  RegexCompiler regex;  // for the rules of profiles
+};
+
+/// A configuration and everything that is wrong with it. It may be used if there are no problems.
+struct ConfigReading {
+  Config config;
+  std::vector<ConfigProblem> problems;  // by line
+  std::vector<ConfigProblem> warnings;
+};
+
+/// Strict: what is unknown, given twice, out of bounds or not to be had in this version is a
+/// problem, and all of them are reported. The environment wins over the file, `DLO_…` over old
+/// names (R13). A secret is never repeated.
+[[nodiscard]] ConfigReading read_config(const ConfigInput& input);
+
+/// One setting as people are shown it.
+struct ShownSetting {
+  std::string path;
+  std::string value;  // "(hidden)" for a secret
+  std::string from;   // "default", "dlo.yaml:12", "DLO_DATA"
+};
+/// `file` names the file in `from`. Without `effective` only what somebody set.
+[[nodiscard]] std::vector<ShownSetting> show_config(const Config& config, const std::string& file,
+                                                    bool effective);
+
+/// Settings that differ and that a running server cannot take over.
+[[nodiscard]] std::vector<std::string> needs_restart(const Config& before, const Config& after);
+
+}  // namespace dlo

@@ -1,0 +1,177 @@
+#include "dlo/config/keys.h"
+
+#include <algorithm>
+
+#include "dlo/config/values.h"
+
+namespace dlo {
+namespace {
+
+constexpr std::uint64_t second = 1'000;
+constexpr std::uint64_t minute = 60 * second;
+constexpr std::uint64_t hour = 60 * minute;
+constexpr std::uint64_t kilobyte = 1024;
+constexpr std::uint64_t megabyte = 1024 * kilobyte;
+constexpr std::uint64_t gigabyte = 1024 * megabyte;
+
+constexpr std::string_view no_service_bus = "this version has no Service Bus source";
+
+// clang-format off: a table is read in rows
+std::vector<ConfigKey> server_keys() {
+  using enum ValueKind;
+  return {
+      {"data", text, "dlo-data", "Directory of the office and its queues"},
+      {"server.listen", address, "127.0.0.1:8080", "Where to listen; port 0 takes any free one"},
+      {"server.plain_http", flag, "false", "Listen beyond loopback without encryption"},
+      {"server.io_threads", count, "1", "Threads that read and write", 1, 64},
+      {"server.workers", count, "8", "Threads for quick requests; most of them wait for a sync", 1, 256},
+      {"server.slow_workers", count, "2", "Threads for long lists and searches", 1, 64},
+      {"server.max_waiting", count, "4096", "Requests that wait for a thread; more are answered 503", 16, 1'000'000},
+      {"server.max_connections", count, "10000", "Connections at once; more are answered 503", 1, 1'000'000},
+      {"server.max_body", size, "8MB", "Largest body of a request", kilobyte, gigabyte},
+      {"server.max_body_memory", size, "256MB", "Of all bodies that are here at once", megabyte, 64 * gigabyte},
+      {"server.max_header", size, "64KB", "Largest head of a request", kilobyte, megabyte},
+      {"server.idle_timeout", duration, "1m", "Between two requests of a connection", second, hour},
+      {"server.header_timeout", duration, "10s", "For the head of a request", 100, 10 * minute},
+      {"server.body_timeout", duration, "1m", "For the body of a request", 100, hour},
+      {"server.write_timeout", duration, "30s", "Without the client taking a byte", 100, hour},
+      {"server.drain", duration, "10s", "For requests that have begun when the server stops", 0, 10 * minute},
+  };
+}
+
+std::vector<ConfigKey> service_bus_keys() {
+  using enum ValueKind;
+  return {
+      {"service_bus.max_delivery_count", count, "3", "Deliveries before profile `service-bus` gives up", 1, 1'000, {},
+       {{"ServiceBusConnector.MaxDeliveryCount"}}, true},
+      {"service_bus.auto_complete", choice, "false", "Messages are always settled by those who worked on them", 0, 0,
+       {"false"}, {{"ServiceBusConnector.AutoComplete"}}, false, false,
+       "a message that settles itself cannot become a dead letter"},
+      {"service_bus.receive_mode", choice, "PeekLock", "Messages are always leased", 0, 0, {"PeekLock"},
+       {{"ServiceBusConnector.ReceiveMode"}}, false, false,
+       "what is deleted when it is received cannot become a dead letter"},
+      {"service_bus.connection_string", text, "", "Where the namespace is", 0, 0, {},
+       {{"ServiceBusConnector.ConnectionString"}}, false, true, {}, no_service_bus},
+      {"service_bus.queue_name", text, "", "Which queue to work on", 0, 0, {},
+       {{"ServiceBusConnector.QueueName"}}, false, false, {}, no_service_bus},
+      {"service_bus.prefetch_count", count, "16", "Received before they are needed", 0, 10'000, {},
+       {{"ServiceBusConnector.PrefetchCount"}}, false, false, {}, no_service_bus},
+      {"service_bus.max_concurrent_calls", count, "5", "Handlers at once", 1, 1'000, {},
+       {{"ServiceBusConnector.MaxConcurrentCalls"}}, false, false, {}, no_service_bus},
+      {"service_bus.max_wait_time", duration, "5s", "How long a receive waits", 0, hour, {},
+       {{"ServiceBusConnector.MaxWaitTime"}}, false, false, {}, no_service_bus},
+  };
+}
+
+std::vector<ConfigKey> workflow_keys() {
+  using enum ValueKind;
+  return {
+      {"workflow.enabled", choice, "true", "Failures are kept", 0, 0, {"true"}, {{"dlq_enabled"}}, false, false,
+       "an office that keeps nothing would lose messages; do not report what is not to be kept"},
+      {"workflow.retry_policy", choice, "exponential", "How profile `workflow` waits where no category says otherwise",
+       0, 0, {"never", "linear", "exponential", "immediate"}, {{"dlq_default_retry_policy"}}, true},
+      {"workflow.max_retries", count, "3", "Retries before profile `workflow` gives up", 0, 10, {},
+       {{"dlq_default_max_retries"}}, true},
+      {"workflow.retry_processor", choice, "true", "Retries that are due are handed out", 0, 0, {"true"},
+       {{"dlq_retry_processor_enabled"}}, false, false, "to hold retries back, pause the queue"},
+      {"workflow.retry_interval", duration, "1m", "How often to look for retries that are due", 10 * second, hour, {},
+       {{"dlq_retry_interval_seconds", "s"}}, false, false, {},
+       "a retry is handed out at its own moment, so there is no interval to choose"},
+      {"workflow.max_size", count, "10000", "Dead letters an office keeps", 100, 100'000, {},
+       {{"dlq_max_size"}}, false, false, {}, "this version does not limit how many dead letters an office keeps"},
+  };
+}
+// clang-format on
+
+std::string upper(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    out += c == '.' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  }
+  return out;
+}
+
+std::string join(const std::vector<std::string_view>& words) {
+  std::string out;
+  for (const auto word : words) out += (out.empty() ? "" : ", ") + std::string(word);
+  return out;
+}
+
+}  // namespace
+
+std::string_view name_of(ValueKind kind) noexcept {
+  switch (kind) {
+    case ValueKind::text:
+      return "text";
+    case ValueKind::flag:
+      return "flag";
+    case ValueKind::count:
+      return "number";
+    case ValueKind::size:
+      return "size";
+    case ValueKind::duration:
+      return "duration";
+    case ValueKind::choice:
+      return "choice";
+    case ValueKind::address:
+      return "address";
+  }
+  return "text";
+}
+
+const std::vector<ConfigKey>& config_keys() {
+  static const std::vector<ConfigKey> keys = [] {
+    std::vector<ConfigKey> all = server_keys();
+    for (auto&& part : {service_bus_keys(), workflow_keys()}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }();
+  return keys;
+}
+
+std::size_t find_key(std::string_view path) {
+  const auto& keys = config_keys();
+  const auto found = std::find_if(keys.begin(), keys.end(),
+                                  [&](const ConfigKey& each) { return each.path == path; });
+  return static_cast<std::size_t>(found - keys.begin());
+}
+
+std::string variable_of(std::string_view path) {
+  return "DLO_" + upper(path);
+}
+
+std::string bounds_of(const ConfigKey& key) {
+  switch (key.kind) {
+    case ValueKind::text:
+      return "";
+    case ValueKind::flag:
+      return "true, false";
+    case ValueKind::choice:
+      return join(key.choices);
+    case ValueKind::address:
+      return "HOST:PORT";
+    case ValueKind::count:
+    case ValueKind::size:
+    case ValueKind::duration:
+      return print_number(key.kind, key.least) + " to " + print_number(key.kind, key.most);
+  }
+  return "";
+}
+
+std::string markdown_row(const ConfigKey& key) {
+  std::string row = "| `" + std::string(key.path) + "` | ";
+  row += key.otherwise.empty() ? "" : "`" + std::string(key.otherwise) + "`";
+  const std::string bounds = bounds_of(key);
+  row += " | " + (bounds.empty() ? std::string(name_of(key.kind)) : bounds) + " | ";
+  row += key.about;
+  row += ".";
+  if (key.reloadable) row += " *Reloads.*";
+  if (key.secret) row += " *Secret.*";
+  if (!key.refused.empty()) row += " *Refused: " + std::string(key.refused) + ".*";
+  row += " |";
+  for (const OldName& old : key.old_names) row += " `" + std::string(old.name) + "`";
+  return row + " |";
+}
+
+}  // namespace dlo

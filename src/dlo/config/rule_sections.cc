@@ -1,0 +1,245 @@
+#include "dlo/config/rule_sections.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "dlo/config/config.h"
+#include "dlo/core/decide.h"
+#include "dlo/core/profile_text.h"
+#include "dlo/core/spelling.h"
+
+namespace dlo {
+namespace {
+
+struct Refusal {
+  std::string_view setting;
+  std::string_view why;
+};
+/// What a profile has and a server does not carry out yet. A base keeps its own; a file that asks
+/// for another is refused rather than ignored.
+constexpr std::string_view by_engine =
+    "programs that embed the engine can set it, a server cannot yet";
+constexpr std::array<Refusal, 13> not_yet = {{
+    {"name", "the profile is called what its entry is called"},
+    {"capacity", "this version does not limit how many dead letters an office keeps"},
+    {"retention", "this version removes nothing by age"},
+    {"strategy", "what is reported is always kept"},
+    {"inner", by_engine},
+    {"validation", by_engine},
+    {"unregistered", by_engine},
+    {"owner_effect", by_engine},
+    {"store_failure", "whoever reports is always told"},
+    {"claims_count", "it is declared with the queue"},
+    {"replay_count", "replays go by the built-in profiles"},
+    {"replay_limit", "give the replay `most_replays`"},
+    {"form", "ask for a form with ?form="},
+}};
+
+class Rules {
+ public:
+  Rules(ConfigReading& reading, const RegexCompiler& regex) : reading_(reading), regex_(regex) {}
+
+  /// What `service_bus` and `workflow` say about the profiles of their documents.
+  void work_in_settings() {
+    const Config& config = reading_.config;
+    if (is_set("service_bus.max_delivery_count")) {
+      const auto limit = static_cast<std::uint32_t>(config.count("service_bus.max_delivery_count"));
+      for (const char* name : {"service-bus", "service-bus+safe"}) change(name, limit, {});
+    }
+    std::optional<std::uint32_t> limit;
+    std::optional<RetryPolicy> policy;
+    if (is_set("workflow.max_retries")) {
+      limit = static_cast<std::uint32_t>(config.count("workflow.max_retries"));
+    }
+    if (is_set("workflow.retry_policy"))
+      policy = workflow_policy(config.text("workflow.retry_policy"));
+    if (!limit && !policy) return;
+    for (const char* name : {"workflow", "workflow+safe"}) change(name, limit, policy);
+  }
+
+  void profiles(const TextNode& section) {
+    if (!is_map(section, "profiles")) return;
+    // A profile may stand on one that comes later in the file: as long as there is progress.
+    std::vector<const TextEntry*> left;
+    for (const TextEntry& each : section.map) left.push_back(&each);
+    for (bool progress = true; progress && !left.empty();) {
+      progress = false;
+      for (auto each = left.begin(); each != left.end();) {
+        if (waits_for_another(**each, left)) {
+          ++each;
+          continue;
+        }
+        profile((*each)->key, (*each)->value);
+        each = left.erase(each);
+        progress = true;
+      }
+    }
+    for (const TextEntry* each : left) {
+      complain(each->value.line,
+               "profiles." + each->key + " is built on itself; name another base.");
+    }
+  }
+
+  void sources(const TextNode& section) {
+    if (!is_map(section, "sources")) return;
+    for (const auto& [name, node] : section.map) {
+      if (!is_map(node, "sources." + name)) continue;
+      Override wanted;
+      for (const auto& [setting, value] : node.map) source_setting(name, setting, value, wanted);
+      reading_.config.rules.set_source(name, std::move(wanted));
+      reading_.config.sections["sources." + name] = node.line;
+      if (const auto usual = reading_.config.rules.find(default_profile_name, name)) {
+        prove(*usual, node.line);
+      }
+    }
+  }
+
+ private:
+  void complain(std::size_t line, std::string text) {
+    reading_.problems.push_back({line, std::move(text)});
+  }
+  [[nodiscard]] bool is_set(std::string_view path) const {
+    return reading_.config.origin(path).kind != ConfigOrigin::Kind::otherwise;
+  }
+  bool is_map(const TextNode& node, const std::string& path) {
+    if (node.kind == TextNode::Kind::map) return true;
+    complain(node.line, path + " holds settings by name: `name: value`.");
+    return false;
+  }
+
+  static RetryPolicy workflow_policy(const std::string& name) {
+    const auto known = find_profile("workflow");
+    if (name == "exponential" && known) return known->retry;
+    // Document 002: five minutes more each time, at the next moment, or not at all (S2-4..7).
+    const auto read = parse_policy(name == "linear" ? "linear base=5m" : name);
+    return read ? *read : RetryPolicy{};
+  }
+
+  void change(const std::string& name, std::optional<std::uint32_t> limit,
+              const std::optional<RetryPolicy>& policy) {
+    auto profile = reading_.config.rules.find(name);
+    if (!profile) return;
+    if (limit) *profile = with_limit(std::move(*profile), *limit);
+    if (policy) profile->retry = *policy;
+    if (const auto valid = check(*profile); !valid) complain(0, valid.error().detail);
+    reading_.config.rules.set(std::move(*profile));
+  }
+
+  static const TextNode* member(const TextNode& node, std::string_view name) {
+    for (const auto& [key, value] : node.map) {
+      if (key == name) return &value;
+    }
+    return nullptr;
+  }
+
+  static bool waits_for_another(const TextEntry& entry, const std::vector<const TextEntry*>& left) {
+    const TextNode* base = member(entry.value, "base");
+    if (base == nullptr || base->scalar == entry.key) return false;
+    return std::any_of(left.begin(), left.end(),
+                       [&](const TextEntry* each) { return each->key == base->scalar; });
+  }
+
+  void profile(const std::string& name, const TextNode& given) {
+    const std::string path = "profiles." + name;
+    if (!is_map(given, path)) return;
+    const std::size_t before = reading_.problems.size();
+    TextNode settings = given;
+    std::string base = name;
+    std::erase_if(settings.map, [&](const TextEntry& each) {
+      if (each.key == "base") base = each.value.scalar;
+      if (each.key == "base") return true;
+      const auto found = std::find_if(not_yet.begin(), not_yet.end(), [&](const Refusal& refusal) {
+        return refusal.setting == each.key;
+      });
+      if (found == not_yet.end()) return false;
+      complain(each.value.line, path + "." + each.key + " cannot be set: " +
+                                    std::string(found->why) + ". Take it out.");
+      return true;
+    });
+    auto profile = reading_.config.rules.find(base);
+    if (!profile) {
+      return complain(given.line, base == name
+                                      ? path +
+                                            " needs a base: the profile it starts from, such as "
+                                            "`base: standard`."
+                                      : path + ".base: " + profile.error().detail);
+    }
+    profile->name = name;
+    const bool own_checks = member(settings, "pre_check") || member(settings, "post_check");
+    for (TextComplaint& each : read_settings(settings, *profile)) {
+      complain(each.line, path + ": " + each.text);
+    }
+    if (member(settings, "limit") != nullptr && !own_checks) {
+      *profile = with_limit(std::move(*profile), profile->limit);
+    }
+    if (reading_.problems.size() == before) prove(*profile, given.line);
+    reading_.config.rules.set(std::move(*profile));
+    reading_.config.sections[path] = given.line;
+  }
+
+  void prove(const Profile& profile, std::size_t line) {
+    if (const auto built = RuleBook::build(profile, regex_); !built) {
+      complain(line, built.error().detail);
+    }
+  }
+
+  void source_setting(const std::string& source, const std::string& setting, const TextNode& value,
+                      Override& wanted) {
+    constexpr std::array<std::string_view, 2> known = {"limit", "retry"};
+    const std::string path = "sources." + source;
+    if (setting == "limit") {
+      std::uint32_t limit = 0;
+      const char* const end = value.scalar.data() + value.scalar.size();
+      const auto [stop, problem] = std::from_chars(value.scalar.data(), end, limit);
+      if (problem != std::errc{} || stop != end || limit == 0 || limit > 1'000) {
+        return complain(value.line, path + ".limit: " + in_quotes(value.scalar) +
+                                        " is not a whole number from 1 to 1000.");
+      }
+      wanted.limit = limit;
+    } else if (setting == "retry") {
+      auto policy = parse_policy(value.scalar);
+      if (!policy) return complain(value.line, path + ".retry: " + policy.error().detail);
+      wanted.policy = std::move(*policy);
+    } else {
+      complain(value.line, unknown_name("setting of " + path, setting, known));
+    }
+  }
+
+  ConfigReading& reading_;
+  const RegexCompiler& regex_;
+};
+
+}  // namespace
+
+bool is_rule_section(std::string_view name) {
+  return std::find(rule_sections.begin(), rule_sections.end(), name) != rule_sections.end();
+}
+
+void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompiler& regex,
+                        ConfigReading& reading) {
+  Rules rules(reading, regex);
+  rules.work_in_settings();
+  for (const auto& [name, node] : sections) {
+    if (name == "profiles") rules.profiles(node);
+    if (name == "sources") rules.sources(node);
+  }
+}
+
+std::string describe_section(const ProfileBook& rules, const std::string& path) {
+  const std::string name = path.substr(path.find('.') + 1);
+  if (path.starts_with("profiles.")) {
+    const auto profile = rules.find(name);
+    return profile ? "limit " + std::to_string(profile->limit) + ", " + print(profile->retry) +
+                         ", " + std::to_string(profile->rules.size()) + " rules"
+                   : "";
+  }
+  const auto found = rules.sources().find(name);
+  if (found == rules.sources().end()) return "";
+  std::string text;
+  if (found->second.limit) text = "limit " + std::to_string(*found->second.limit);
+  if (found->second.policy) text += (text.empty() ? "" : ", ") + print(*found->second.policy);
+  return text;
+}
+
+}  // namespace dlo
