@@ -141,7 +141,7 @@ std::string http_get(int port, const std::string& path) {
 }
 
 std::uint16_t port_in(const std::string& text) {
-  const std::string scheme = "http://";
+  const std::string scheme = "://";
   const std::size_t found = text.find(scheme);
   if (found == std::string::npos) return 0;
   const std::size_t colon = text.find(':', found + scheme.size());

@@ -30,6 +30,8 @@ void take_flags(Config& config, const ServeArguments& arguments) {
   if (!arguments.data.empty()) set("data", arguments.data);
   if (!arguments.listen.empty()) set("server.listen", arguments.listen);
   if (arguments.plain_http) set("server.plain_http", "true");
+  if (!arguments.certificate.empty()) set("tls.certificate", arguments.certificate);
+  if (!arguments.key.empty()) set("tls.key", arguments.key);
 }
 
 Result<HttpOptions> http_options(const Config& config, const ServeArguments& arguments) {
@@ -49,6 +51,10 @@ Result<HttpOptions> http_options(const Config& config, const ServeArguments& arg
   options.header_timeout = config.duration("server.header_timeout");
   options.body_timeout = config.duration("server.body_timeout");
   options.write_timeout = config.duration("server.write_timeout");
+  options.certificate = config.text("tls.certificate");
+  options.key = config.text("tls.key");
+  options.handshake_timeout = config.duration("tls.handshake_timeout");
+  options.handshake_threads = config.count("tls.handshake_threads");
   return options;
 }
 
@@ -65,11 +71,12 @@ Result<void> check_exposure(Office& office, const HttpOptions& options, bool pla
                      "messages. Make one first (`dlo token create NAME --role admin`), or use "
                      "127.0.0.1, ::1 or localhost."};
   }
-  if (plain_http) return {};
+  if (plain_http || !options.certificate.empty()) return {};
   return Error{Code::refused, "cli.serve",
                "Refusing to listen on '" + options.host +
-                   "' without encryption: tokens and messages could be read on the way. Listen on "
-                   "loopback behind a proxy that speaks TLS, or say --plain-http."};
+                   "' without encryption: tokens and messages could be read on the way. Give it a "
+                   "certificate (--tls-certificate FILE --tls-key FILE), listen on loopback behind "
+                   "a proxy that speaks TLS, or say --plain-http."};
 }
 
 /// Ten thousand connections need as many descriptors.
@@ -109,15 +116,24 @@ class Signals {
 /// Takes over what may change while the server runs: all of it, or nothing and the reasons.
 class Reloader {
  public:
-  Reloader(Context& context, std::string file, Config config)
-      : context_(context), file_(std::move(file)), config_(std::move(config)) {}
+  Reloader(Context& context, const ServeArguments& arguments, Config config)
+      : context_(context),
+        arguments_(arguments),
+        file_(arguments.config),
+        config_(std::move(config)) {}
 
-  void run(api::Service& service, Office& office, TimePoint now) {
+  void run(api::Service& service, HttpServer& server, Office& office, TimePoint now) {
     auto reading = load_config(context_, file_);
     if (!reading) return keep(reading.error().detail);
     if (!report_problems(context_, file_, *reading))
       return keep("Correct these, then send SIGHUP again.");
+    take_flags(reading->config, arguments_);
+    // The certificate first: it can be given back, rules that others already decided by cannot.
+    if (auto shown = show_certificate(server, reading->config); !shown) {
+      return keep(shown.error().detail);
+    }
     if (const auto used = service.use(reading->config.rules); !used) {
+      (void)show_certificate(server, config_);
       return keep(used.error().detail);
     }
     for (const std::string& path : needs_restart(config_, reading->config)) {
@@ -130,6 +146,17 @@ class Reloader {
   }
 
  private:
+  /// Files may have changed under the same names.
+  Result<void> show_certificate(HttpServer& server, const Config& config) {
+    const std::string& certificate = config.text("tls.certificate");
+    if (certificate.empty() && config_.text("tls.certificate").empty()) return {};
+    if (certificate.empty()) {
+      return Error{Code::refused, "cli.serve",
+                   "tls.certificate is gone; restart the server if it is to speak plain HTTP."};
+    }
+    return server.use_certificate(certificate, config.text("tls.key"));
+  }
+
   void keep(const std::string& why) {
     context_.err << "dlo: " << why << std::endl;
     context_.out << "The configuration was not taken over; everything goes on as before."
@@ -137,6 +164,7 @@ class Reloader {
   }
 
   Context& context_;
+  const ServeArguments& arguments_;
   std::string file_;
   Config config_;  // as the server was started
 };
@@ -148,7 +176,6 @@ int serve(Context& context, const ServeArguments& arguments) {
   if (!reading) return fail(context, reading.error());
   if (!report_problems(context, arguments.config, *reading)) return exit_error;
   Config& config = reading->config;
-  const Config started_with = config;
   take_flags(config, arguments);
   context.data = config.text("data");
   auto options = http_options(config, arguments);
@@ -187,14 +214,16 @@ int serve(Context& context, const ServeArguments& arguments) {
 
   const std::string host =
       options->host.find(':') == std::string::npos ? options->host : "[" + options->host + "]";
-  const std::string url = "http://" + host + ":" + std::to_string((*server)->port());
+  const std::string scheme = options->certificate.empty() ? "http://" : "https://";
+  const std::string url = scheme + host + ":" + std::to_string((*server)->port());
   const PostedNote note(context.data, url);  // so that commands on this directory find the server
   context.out << "dlo serves the office in '" << context.data << "' on " << url
               << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
-  Reloader reloader(context, arguments.config, started_with);
+  Reloader reloader(context, arguments, config);
   std::thread waiter([&] {
     int number = signals.wait();
-    for (; number == SIGHUP; number = signals.wait()) reloader.run(service, **office, clock.now());
+    for (; number == SIGHUP; number = signals.wait())
+      reloader.run(service, **server, **office, clock.now());
     context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;
     service.stop_waiting();
     (*server)->stop(config.duration("server.drain"));

@@ -123,6 +123,8 @@ struct ServeArguments {
   std::string data;
   std::string listen;
   bool plain_http = false;  // beyond loopback without encryption
+  std::string certificate;  // PEM files; both or none
+  std::string key;
 };
 int serve(Context& context, const ServeArguments& arguments);
 

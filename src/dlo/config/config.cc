@@ -72,6 +72,7 @@ class Reader {
     for (const auto& [name, value] : input_.environment) {
       if (is_setting_variable(name)) variable(name, value);
     }
+    check_pairs();
     read_rule_sections(sections_, input_.regex, reading_);
     std::stable_sort(reading_.problems.begin(), reading_.problems.end(),
                      [](const auto& a, const auto& b) { return a.line < b.line; });
@@ -80,6 +81,17 @@ class Reader {
  private:
   void complain(std::size_t line, std::string text) {
     reading_.problems.push_back({line, std::move(text)});
+  }
+
+  /// Settings that mean nothing without each other.
+  void check_pairs() {
+    const Config& config = reading_.config;
+    const bool certificate = !config.text("tls.certificate").empty();
+    if (certificate == !config.text("tls.key").empty()) return;
+    const char* given = certificate ? "tls.certificate" : "tls.key";
+    complain(config.origin(given).line, std::string(given) + " needs " +
+                                            (certificate ? "tls.key" : "tls.certificate") +
+                                            " beside it.");
   }
 
   void walk(const TextNode& node, const std::string& prefix) {

@@ -39,6 +39,17 @@ std::vector<ConfigKey> server_keys() {
   };
 }
 
+std::vector<ConfigKey> tls_keys() {
+  using enum ValueKind;
+  return {
+      {"tls.certificate", text, "", "PEM file: the certificate and what leads to its root; with it and its key the server speaks TLS",
+       0, 0, {}, {}, true},
+      {"tls.key", text, "", "PEM file: the key of the certificate", 0, 0, {}, {}, true},
+      {"tls.handshake_timeout", duration, "10s", "For a client to agree on keys", 100, 10 * minute},
+      {"tls.handshake_threads", count, "2", "Threads that do nothing else", 1, 64},
+  };
+}
+
 std::vector<ConfigKey> service_bus_keys() {
   using enum ValueKind;
   return {
@@ -122,7 +133,7 @@ std::string_view name_of(ValueKind kind) noexcept {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all = server_keys();
-    for (auto&& part : {service_bus_keys(), workflow_keys()}) {
+    for (auto&& part : {tls_keys(), service_bus_keys(), workflow_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -31,6 +31,7 @@ void HttpConnection::start() {
   client_ = socket_.remote_endpoint(ignored).address().to_string();
   socket_.set_option(tcp::no_delay(true), ignored);
   parser_.emplace(loop_.common.limits);
+  begin_tls();
   set_deadlines();
   await_input();
 }
@@ -51,7 +52,7 @@ HttpConnection::Slot* HttpConnection::slot(std::uint64_t sequence) {
 
 void HttpConnection::await_input() {
   const bool wanted = phase_ == Phase::lingering || may_take();
-  if (closed_ || waiting_to_read_ || !wanted) return;
+  if (closed_ || waiting_to_read_ || shaking_ || !wanted) return;
   waiting_to_read_ = true;
   socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](const error_code& error) {
     self->waiting_to_read_ = false;
@@ -72,6 +73,7 @@ void HttpConnection::on_readable() {
     return pump();
   }
   if (phase_ == Phase::lingering) return await_input();
+  if (tls_ != nullptr) return on_cipher({loop_.scratch.data(), got});
   pending_.append(loop_.scratch.data(), got);
   pump();
 }
@@ -197,11 +199,7 @@ bool HttpConnection::flush() {
   bool freed = false;
   while (!slots_.empty()) {
     Slot& first = slots_.front();
-    if (out_.empty()) {
-      out_ = std::move(first.bytes);
-    } else {
-      out_ += first.bytes;
-    }
+    append_out(std::move(first.bytes));
     first.bytes.clear();
     if (!first.complete) break;
     loop_.common.body_memory.fetch_sub(first.charge);
@@ -260,8 +258,9 @@ void HttpConnection::finish_or_wait() {
   if (!input_over_ && all_out && parser_->head_done() && parser_->expects_continue() &&
       !continue_sent_) {
     continue_sent_ = true;
-    out_ = "HTTP/1.1 100 Continue\r\n\r\n";
-    queued_.fetch_add(out_.size());
+    std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    queued_.fetch_add(go_on.size());
+    append_out(std::move(go_on));
     write_out();
     if (closed_) return;
   }
@@ -273,6 +272,7 @@ void HttpConnection::finish_or_wait() {
 /// the client might never see its answer. So: say that we are done, and listen for a little while.
 void HttpConnection::linger() {
   if (gone_.load()) return close();
+  say_goodbye();
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
   phase_ = Phase::lingering;
@@ -283,7 +283,7 @@ void HttpConnection::linger() {
 
 void HttpConnection::set_deadlines() {
   const HttpOptions& options = loop_.common.options;
-  if (phase_ == Phase::lingering) return;
+  if (phase_ == Phase::lingering || phase_ == Phase::handshake) return;
   Phase now_in = Phase::idle;
   if (parser_->begun()) {
     now_in = parser_->head_done() ? Phase::body : Phase::head;
@@ -305,6 +305,7 @@ void HttpConnection::set_deadlines() {
       read_deadline_ = Steady::now() + options.body_timeout;
       break;
     case Phase::working:
+    case Phase::handshake:
     case Phase::lingering:
       read_deadline_ = Steady::time_point::max();
       break;

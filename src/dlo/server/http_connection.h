@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@
 #include "dlo/server/answer_text.h"
 #include "dlo/server/http_server.h"
 #include "dlo/server/request_parser.h"
+#include "dlo/server/tls.h"
+#include "dlo/server/worker_pool.h"
 
 namespace dlo {
 
@@ -30,6 +33,15 @@ struct HttpCommon {
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> body_memory{0};
   std::atomic<bool> stopping{false};
+
+  /// A session for a new connection; null: this server speaks plain HTTP.
+  [[nodiscard]] std::unique_ptr<TlsSession> tls() {
+    const std::lock_guard lock(identity_mutex);
+    return identity == nullptr ? nullptr : std::make_unique<TlsSession>(identity);
+  }
+  std::mutex identity_mutex;
+  std::shared_ptr<const TlsIdentity> identity;
+  std::unique_ptr<WorkerPool> handshakes;  // null without TLS
 };
 
 /// One I/O thread and its connections. Everything here belongs to that thread.
@@ -81,6 +93,13 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   };
 
   void on_readable();
+  void begin_tls();
+  void on_cipher(std::string_view wire);
+  void shake_hands(std::string wire);
+  void after_receive(TlsSession::Took took);
+  void answer_plain_speaker();
+  void append_out(std::string bytes);
+  void say_goodbye();
   void pump();
   bool read_requests();
   void hand_over();
@@ -100,22 +119,25 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
 
   HttpLoop& loop_;
   boost::asio::ip::tcp::socket socket_;
+  std::unique_ptr<TlsSession> tls_;  // null: plain
   std::string client_;
   std::optional<RequestParser> parser_;
   std::string pending_;  // arrived, not yet read by a parser
   std::deque<Slot> slots_;
-  std::string out_;
+  std::string out_;  // as it goes over the wire
   std::size_t sent_ = 0;
   std::uint64_t next_sequence_ = 0;
   std::size_t charged_ = 0;  // for the body that is arriving
   Steady::time_point read_deadline_ = Steady::time_point::max();
   Steady::time_point write_deadline_ = Steady::time_point::max();
-  enum class Phase : std::uint8_t { idle, head, body, working, lingering };
+  enum class Phase : std::uint8_t { handshake, idle, head, body, working, lingering };
   Phase phase_ = Phase::working;
   std::uint64_t phase_of_ = 0;          // which request it belongs to
   std::atomic<std::size_t> queued_{0};  // bytes of answers that the client has not taken
   std::atomic<bool> gone_{false};
   bool waiting_to_read_ = false;
+  bool heard_ = false;    // the client has said something
+  bool shaking_ = false;  // another thread has the session
   bool waiting_to_write_ = false;
   bool input_over_ = false;  // nothing more is read as a request
   bool pumping_ = false;

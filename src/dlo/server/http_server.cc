@@ -20,6 +20,7 @@ using boost::system::error_code;
 constexpr Millis sweep_every{250};
 constexpr Millis sweep_every_while_stopping{20};
 constexpr Millis accept_pause{50};
+constexpr std::size_t most_handshakes = 4'096;  // that wait for a thread
 
 }  // namespace
 
@@ -34,6 +35,13 @@ struct HttpServer::Inside {
     acceptor = std::make_unique<tcp::acceptor>(loops.front()->io);
     pause = std::make_unique<asio::steady_timer>(loops.front()->io);
   }
+
+  ~Inside() {
+    // Its threads speak to the loops, which go before `common` does.
+    if (common.handshakes != nullptr) common.handshakes->close();
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
 
   void accept();
   void welcome(HttpLoop& loop, tcp::socket socket);
@@ -73,6 +81,7 @@ void HttpServer::Inside::welcome(HttpLoop& loop, tcp::socket socket) {
     HttpResponse busy =
         problem(503, "too_many_connections", "The server has as many connections as it can take.");
     busy.headers.push_back({"Retry-After", "1"});
+    if (common.handshakes != nullptr) return;  // nothing it could read without a handshake
     error_code ignored;
     socket.non_blocking(true, ignored);
     socket.write_some(asio::buffer(answer_text(std::move(busy), form)), ignored);
@@ -122,6 +131,13 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(HttpOptions options, Hand
     return Error{Code::invalid_argument, "http.listen",
                  "'" + chosen.host + "' is not an IP address. Use for example 127.0.0.1:8080."};
   }
+  if (!chosen.certificate.empty() || !chosen.key.empty()) {
+    auto identity = TlsIdentity::load(chosen.certificate, chosen.key);
+    if (!identity) return identity.error();
+    inside->common.identity = std::move(*identity);
+    inside->common.handshakes =
+        std::make_unique<WorkerPool>(chosen.handshake_threads, most_handshakes);
+  }
   const tcp::endpoint endpoint(address, chosen.port);
   tcp::acceptor& acceptor = *inside->acceptor;
   acceptor.open(endpoint.protocol(), error);
@@ -136,6 +152,18 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(HttpOptions options, Hand
   }
   inside->bound_port = acceptor.local_endpoint(error).port();
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(inside)));
+}
+
+Result<void> HttpServer::use_certificate(const std::string& certificate, const std::string& key) {
+  if (inside_->common.handshakes == nullptr) {
+    return Error{Code::refused, "server.tls",
+                 "This server speaks plain HTTP; restart it to speak TLS."};
+  }
+  auto identity = TlsIdentity::load(certificate, key);
+  if (!identity) return identity.error();
+  const std::lock_guard lock(inside_->common.identity_mutex);
+  inside_->common.identity = std::move(*identity);
+  return {};
 }
 
 void HttpServer::run() {

@@ -27,6 +27,10 @@ struct HttpOptions {
   Millis header_timeout{10'000};  // from the first byte of a request to the end of its head
   Millis body_timeout{60'000};    // from there to its last byte
   Millis write_timeout{30'000};   // without the client taking a single byte
+  std::string certificate;        // PEM files; both or none: plain HTTP
+  std::string key;
+  Millis handshake_timeout{10'000};
+  std::size_t handshake_threads = 2;
 };
 
 /// HTTP/1.1 with keep-alive and pipelining (answers in order), on I/O threads that never wait for a
@@ -47,6 +51,11 @@ class HttpServer {
 
   [[nodiscard]] std::uint16_t port() const noexcept;
   [[nodiscard]] std::size_t connections() const noexcept;
+
+  /// Takes over a new certificate: connections made from now on use it. Refused, with nothing
+  /// changed, if it cannot be used or this server speaks plain HTTP.
+  [[nodiscard]] Result<void> use_certificate(const std::string& certificate,
+                                             const std::string& key);
 
   /// Serves until `stop`. Call it once; this thread is the first I/O thread.
   void run();

@@ -129,6 +129,12 @@ TEST(Config, OurVariableWinsOverAnOldOneWithAWarning) {
   }
 }
 
+TEST(Config, ACertificateNeedsItsKey) {
+  EXPECT_EQ(problems_in("tls:\n  certificate: a.crt\n"),
+            "2: tls.certificate needs tls.key beside it.\n");
+  EXPECT_EQ(problems_in("tls: {certificate: a.crt, key: a.key}\n"), "");
+}
+
 TEST(Config, AnOldNameAndOursInOneFileAreOneTooMany) {
   EXPECT_EQ(
       problems_in("dlq_default_max_retries: 7\nworkflow: {max_retries: 6}\n"),
