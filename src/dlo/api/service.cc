@@ -58,7 +58,8 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
       jobs_(office),
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
-      reports_({office, clock, quick_, options.origin, options.rules, options.regex}) {
+      reports_({office, clock, quick_, options.origin, options.rules, options.regex}),
+      events_(office, clock, options.events) {
   std::vector<Route> routes;
   routes.push_back(
       {"GET",
@@ -83,6 +84,7 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
   }
   append(routes, poison_routes(office, hall_.get()));
   append(routes, token_routes(tokens_));
+  append(routes, events_.routes());
   const ReplayTargets targets = queues_of(hall_.get());
   if (options.works_on_jobs) runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets);
   append(routes, job_routes({office, jobs_, targets, [this] {
@@ -119,6 +121,7 @@ Result<void> Service::use(const ProfileBook& rules) {
 }
 
 void Service::stop_waiting() {
+  events_.close();
   if (hall_ != nullptr) hall_->close();
 }
 

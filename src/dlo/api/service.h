@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dlo/access/token_book.h"
+#include "dlo/api/events.h"
 #include "dlo/api/front.h"
 #include "dlo/api/queue_hall.h"
 #include "dlo/api/reports.h"
@@ -25,7 +26,8 @@ struct ServiceOptions {
   std::size_t slow_threads = 2;
   std::size_t most_waiting = 4'096;  // requests that wait for a thread; more are answered 503
   ProfileBook rules{};
-  RegexCompiler regex{};       // for patterns in their rules
+  RegexCompiler regex{};  // for patterns in their rules
+  EventOptions events{};
   bool tokens_always = false;  // also while there are none: whoever listens beyond loopback
   bool owner_asks = false;     // no tokens at all: only the owner of the directory can ask
   bool works_on_jobs = true;   // false: jobs are kept, and somebody else does them
@@ -53,7 +55,7 @@ class Service {
   /// queue goes by a profile that is not among them.
   [[nodiscard]] Result<void> use(const ProfileBook& rules);
 
-  /// Answers everybody who waits for messages; what comes in is still served.
+  /// Answers everybody who waits for messages or listens to events; what comes in is still served.
   void stop_waiting();
   /// Finishes what was taken in.
   void stop();
@@ -64,6 +66,7 @@ class Service {
   WorkerPool quick_;
   WorkerPool slow_;
   Reports reports_;
+  Events events_;
   std::unique_ptr<QueueHall> hall_;
   std::unique_ptr<JobRunner> runner_;
   std::unique_ptr<Front> front_;

@@ -53,6 +53,11 @@ class Asked final : public HttpExchange {
     const std::lock_guard lock(mutex_);
     return over_;
   }
+  /// What was written of an answer in pieces.
+  [[nodiscard]] std::string so_far() {
+    const std::lock_guard lock(mutex_);
+    return response_.body;
+  }
   HttpResponse answer() {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::seconds(30), [this] { return over_; })) {

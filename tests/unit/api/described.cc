@@ -182,8 +182,13 @@ void Described::check_body(const JsonValue& media, const HttpRequest& request,
     }
   }
   if (schema == nullptr) return;
-  const bool lines = type == "application/x-ndjson";
-  const auto texts = lines ? lines_of(body) : std::vector<Line>{{1, body}};
+  std::vector<Line> texts{{1, body}};
+  if (type == "application/x-ndjson") texts = lines_of(body);
+  if (type == "text/event-stream") {
+    texts = lines_of(body);
+    std::erase_if(texts, [](const Line& line) { return !line.text.starts_with("data: "); });
+    for (Line& line : texts) line.text.remove_prefix(6);
+  }
   for (const Line& line : texts) {
     const auto value = parse_json(line.text, 64);
     if (!value) {
