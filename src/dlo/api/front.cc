@@ -37,6 +37,15 @@ std::optional<HttpResponse> check_query(const Route& route, const Request& reque
   return std::nullopt;
 }
 
+/// A few bytes can unpack to any number of them, so nothing is unpacked; and to keep packed bytes
+/// as if they were the payload would lose what they are.
+std::optional<HttpResponse> check_encoding(const HttpRequest& http) {
+  if (http.body.empty() || !http.has_header("Content-Encoding")) return std::nullopt;
+  if (same_ignoring_case(http.header("Content-Encoding"), "identity")) return std::nullopt;
+  return problem(415, "unsupported_media_type",
+                 "Bodies are taken as they are: send it unpacked, without a Content-Encoding.");
+}
+
 std::optional<HttpResponse> check_role(const Route& route, const Actor& actor) {
   if (actor.role >= route.role) return std::nullopt;
   return problem(403, "role_too_low",
@@ -94,6 +103,7 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
     return exchange->send(std::move(*refusal));
   }
   if (auto refusal = check_query(route, request)) return exchange->send(std::move(*refusal));
+  if (auto refusal = check_encoding(request.http)) return exchange->send(std::move(*refusal));
   if (route.lane == Lane::here) return run(route, std::move(request), exchange);
   WorkerPool& pool = route.lane == Lane::slow ? parts_.slow : parts_.quick;
   auto carried = std::make_shared<Request>(std::move(request));

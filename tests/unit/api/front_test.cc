@@ -90,6 +90,15 @@ TEST_F(FrontTest, ARoleThatIsTooLowIsRefusedAndAStrangerIsNotLetIn) {
   EXPECT_EQ(ask_front("GET", "/a", {"Who", "stranger"}).status(), 401);
 }
 
+TEST_F(FrontTest, APackedBodyIsRefusedWhateverItIs) {
+  EXPECT_EQ(say("POST", "/v1/dead-letters", "x", {{"Content-Encoding", "gzip"}}).status(), 415);
+  EXPECT_EQ(say("POST", "/v1/jobs", "x", {{"Content-Encoding", "br"}}).status(), 415);
+  EXPECT_EQ(say("POST", "/v1/dead-letters", R"({"source":"s","error":"e"})",
+                {{"Content-Encoding", "Identity"}})
+                .status(),
+            201);
+}
+
 TEST_F(FrontTest, AHandlerThatThrowsIsAnsweredWith500) {
   const Told told = ask_front("GET", "/throws");
   EXPECT_EQ(told.status(), 500);
