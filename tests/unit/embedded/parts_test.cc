@@ -1,5 +1,7 @@
 // The parts a queue is made of, each against the plainest form of what it promises.
 #include <algorithm>
+#include <cstring>
+#include <deque>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -116,56 +118,137 @@ TEST(DelayWheel, LetsEverybodyGoAtHisMomentWhateverTheClockDoes) {
   }
 }
 
-TEST(DelayWheel, ForgetsThoseWhoLeave) {
+TEST(DelayWheel, EndsVeryManyDelaysAFewAtATimeInOrder) {
   Slots slots;
   DelayWheel wheel;
-  wheel.advance(slots, noon, [](SlotNumber) {});
+  (void)wheel.advance(slots, noon, [](SlotNumber) {});
   for (int i = 1; i <= 1000; ++i) {
     const auto slot = slots.take();
-    slots.edit(slot).set_time(pack(noon + Millis{i * 37}));
+    slots.edit(slot).set_time(pack(noon + Millis{i * 37 % 500 + 1}));
     wheel.set(slots, slot);
   }
-  wheel.remove_if(slots, [](SlotNumber slot) { return slot % 2 == 0; });
-  EXPECT_EQ(wheel.size(), 500U);
   std::size_t came = 0;
-  wheel.advance(slots, noon + 1h, [&](SlotNumber slot) {
-    EXPECT_EQ(slot % 2, 1U);
-    ++came;
-  });
-  EXPECT_EQ(came, 500U);
+  std::uint64_t last = 0;
+  int calls = 0;
+  for (; wheel.size() > 0; ++calls) {
+    EXPECT_LE(*wheel.next(slots), noon + 1h) << "it has to be asked again";
+    const auto before = came;
+    (void)wheel.advance(
+        slots, noon + 1h,
+        [&](SlotNumber slot) {
+          EXPECT_LE(last, slots[slot].time());
+          last = slots[slot].time();
+          ++came;
+        },
+        100);
+    EXPECT_LE(came - before, 100U);
+    ASSERT_LT(calls, 100);
+  }
+  EXPECT_EQ(came, 1000U);
+  EXPECT_GE(calls, 10);
 }
 
-TEST(KeyBook, FindsEveryKeyByNameAndByHead) {
+TEST(DelayWheel, TurnsBackAFewAtATime) {
+  Slots slots;
+  DelayWheel wheel;
+  (void)wheel.advance(slots, noon + 24h, [](SlotNumber) {});
+  for (int i = 1; i <= 1000; ++i) {
+    const auto slot = slots.take();
+    slots.edit(slot).set_time(pack(noon + 25h + Millis{i}));
+    wheel.set(slots, slot);
+  }
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(
+        wheel.advance(slots, noon, [](SlotNumber) { ADD_FAILURE() << "too early"; }, 100), 0U);
+    EXPECT_LE(*wheel.next(slots), noon);
+  }
+  (void)wheel.advance(slots, noon, [](SlotNumber) { ADD_FAILURE() << "too early"; }, 100);
+  EXPECT_GT(*wheel.next(slots), noon);
+  std::size_t came = 0;
+  (void)wheel.advance(slots, noon + 26h, [&](SlotNumber) { ++came; });
+  EXPECT_EQ(came, 1000U);
+}
+
+/// Keys as anybody would keep them.
+struct PlainKey {
+  std::deque<SlotNumber> messages;  // the head first, unless it is gone
+  bool headed = false;
+  bool on_hold = false;
+};
+
+TEST(KeyBook, KeepsTheOrderOfEveryKeyWhateverComesAndGoes) {
   const bool holds = rc::check([](std::uint32_t seed) {
     std::mt19937 random(seed);
+    Slots slots;
     KeyBook book;
-    std::map<std::string, SlotNumber> model;
-    for (int step = 0; step < 3000; ++step) {
-      const auto number = random() % 200;
-      const std::string key = std::string(number % 40 + 1, 'k') + std::to_string(number);
-      if (random() % 3 == 0 && model.contains(key)) {
-        book.erase(*book.find(key));
-        model.erase(key);
-      } else {
-        const auto head = random() % 8 == 0 ? no_slot : static_cast<SlotNumber>(step);
-        book.set_head(book.at(key), head);
-        model[key] = head;
+    std::map<KeyDigest, PlainKey> model;
+    std::vector<SlotNumber> here;
+    // Who ought to be the head now; a key that says nothing more is forgotten.
+    const auto settle = [&](KeyDigest key) {
+      PlainKey& plain = model[key];
+      auto head = no_slot;
+      if (!plain.headed && !plain.on_hold && !plain.messages.empty()) {
+        head = plain.messages.front();
+        plain.headed = true;
+        slots.edit(head).place = Place::ready;
       }
-      const auto* found = book.find(key);
-      RC_ASSERT((found != nullptr) == model.contains(key));
+      if (plain.messages.empty() && !plain.on_hold) model.erase(key);
+      return head;
+    };
+    for (int step = 0; step < 3000; ++step) {
+      const auto dice = random() % 10;
+      if (dice < 5 || here.empty()) {
+        const auto key = digest_of_key(std::to_string(random() % 150));
+        const auto slot = slots.take(true);
+        slots.set_key(slot, key);
+        const bool alone = !model.contains(key);
+        PlainKey& plain = model[key];
+        plain.messages.push_back(slot);
+        plain.headed = plain.headed || alone;
+        here.push_back(slot);
+        RC_ASSERT(book.join(slots, slot) == alone);
+        slots.edit(slot).place = alone ? Place::ready : Place::held;
+      } else if (dice < 9) {
+        const auto which = random() % here.size();
+        const auto slot = here[which];
+        here.erase(here.begin() + static_cast<std::ptrdiff_t>(which));
+        const auto key = slots.key(slot);
+        PlainKey& plain = model[key];
+        const bool was_head = plain.headed && plain.messages.front() == slot;
+        const bool hold = was_head && random() % 4 == 0;
+        std::erase(plain.messages, slot);
+        if (was_head) plain.headed = false;
+        plain.on_hold = plain.on_hold || hold;
+        const auto next = book.leave(slots, slot, hold);
+        RC_ASSERT(next == settle(key));
+        slots.give_back(slot);
+      } else {
+        const auto key = digest_of_key(std::to_string(random() % 150));
+        if (!model.contains(key) || !model[key].on_hold) {
+          RC_ASSERT(book.free(slots, key) == no_slot);
+          continue;
+        }
+        RC_ASSERT(book.on_hold(slots, key));
+        model[key].on_hold = false;
+        const auto next = book.free(slots, key);
+        RC_ASSERT(next == settle(key));
+      }
+      RC_ASSERT(book.size() == model.size());
     }
-    RC_ASSERT(book.size() == model.size());
-    for (const auto& [key, head] : model) {
-      RC_ASSERT(book.find(key)->head() == head);
-      if (head != no_slot) RC_ASSERT(book.headed_by(head)->name() == key);
-    }
-    std::size_t seen = 0;
-    book.for_each(
-        [&](const KeyEntry& entry) { seen += model.contains(std::string(entry.name())); });
-    RC_ASSERT(seen == model.size());
-    RC_ASSERT(book.headed_by(5000) == nullptr);
   });
   EXPECT_TRUE(holds);
+}
+
+TEST(Slots, WithAKeyLieApartSoThatOthersDoNotPayForIt) {
+  Slots slots;
+  const auto plain = slots.take(false);
+  const auto keyed = slots.take(true);
+  slots.set_key(keyed, digest_of_key("customer-17"));
+  EXPECT_NE(plain / Slots::block_size, keyed / Slots::block_size);
+  EXPECT_EQ(slots.key(keyed), digest_of_key("customer-17"));
+  EXPECT_EQ(slots.key(plain), 0U);
+  EXPECT_EQ(slots.take(false) / Slots::block_size, plain / Slots::block_size);
+  EXPECT_EQ(slots.take(true) / Slots::block_size, keyed / Slots::block_size);
 }
 
 TEST(Slots, GiveBackWhatAPeakTook) {
@@ -222,11 +305,13 @@ TEST(Slots, ASnapshotIsOfOneMomentThoughEverythingChangesMeanwhile) {
   Slots slots;
   std::vector<SlotNumber> taken;
   for (SlotNumber i = 0; i < 5 * Slots::block_size; ++i) {
-    taken.push_back(slots.take());
+    taken.push_back(slots.take(true));
     slots.edit(taken.back()).size = i;
+    slots.set_key(taken.back(), i + 1);
   }
   slots.begin_snapshot();
   std::vector<Slot> copy(slots.snapshot_blocks() * Slots::block_size);
+  std::vector<KeyBytes> keys(copy.size());
   std::mt19937 random(1);
   for (std::size_t block = 0; block < slots.snapshot_blocks(); ++block) {
     for (int i = 0; i < 3000; ++i) {
@@ -237,14 +322,22 @@ TEST(Slots, ASnapshotIsOfOneMomentThoughEverythingChangesMeanwhile) {
         taken.pop_back();
       }
       if (i % 7 == 0) {
-        taken.push_back(slots.take());
+        taken.push_back(slots.take(true));
         slots.edit(taken.back()).size = 8'888'888;
+        slots.set_key(taken.back(), 9'999'999);
       }
     }
-    slots.copy_block(block, copy.data() + block * Slots::block_size);
+    const auto from = block * Slots::block_size;
+    const auto copied = slots.copy_block(block, copy.data() + from, keys.data() + from);
+    EXPECT_TRUE(copied.used && copied.keyed);
   }
   slots.end_snapshot();
-  for (SlotNumber i = 0; i < 5 * Slots::block_size; ++i) ASSERT_EQ(copy[i].size, i);
+  for (SlotNumber i = 0; i < 5 * Slots::block_size; ++i) {
+    ASSERT_EQ(copy[i].size, i);
+    KeyDigest key = 0;
+    std::memcpy(&key, keys[i].data(), key_digest_size);
+    ASSERT_EQ(key, i + 1);
+  }
 }
 
 TEST(Slots, AWaitingMessageTakes36Bytes) {

@@ -35,11 +35,12 @@ class Barrier {
 
 /// Somebody publishes and waits for the disk while `act` is carried out.
 template <typename F>
-void while_publishing(Shop& shop, F act) {
+void while_publishing(Shop& shop, F act, const std::string& key = "") {
   Barrier barrier(shop);
   const auto sequence = [&] { return shop.queues->journal_stats().next_sequence; };
   auto before = sequence();
-  auto publishing = std::async(std::launch::async, [&] { shop.publish("in flight"); });
+  auto publishing =
+      std::async(std::launch::async, [&] { shop.publish("in flight", noon, 100, key); });
   ASSERT_TRUE(eventually([&] { return sequence() > before; }));
   before = sequence();
   auto acting = std::async(std::launch::async, act);
@@ -73,6 +74,29 @@ TEST(Restart, AMoveLeavesWhatWasBeingPublishedBeforeAndAfterIt) {
   EXPECT_EQ(shop.take_ids(5), std::vector<std::string>{"in flight"});
   other = must(shop.queues->find("other"));
   EXPECT_EQ(must(other->stats(noon)).ready, 1U);
+}
+
+TEST(Restart, WhatWasMovedInStandsBeforeWhatWasBeingPublishedThere) {
+  Shop shop;
+  shop.open();
+  SourceOptions options;
+  options.source = "other";
+  auto other = must(shop.queues->declare(options));
+  shop.publish("moved", noon, 100, "k");
+  ASSERT_EQ(must(shop.queue->move_to(*other)), 1U);
+  while_publishing(shop, [&] { must(other->move_to(*shop.queue)); }, "k");
+  const auto first = shop.take(5);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first.front().message->id, "moved");
+  other.reset();
+  shop.open(noon + 1s);
+  for (const std::string expected : {"moved", "in flight"}) {
+    const auto next = shop.take(5, noon + 1s);
+    ASSERT_EQ(next.size(), 1U) << expected;
+    EXPECT_EQ(next.front().message->id, expected);
+    shop.end(next.front(), Completed{}, noon + 1s);
+  }
+  EXPECT_TRUE(shop.take(5, noon + 1s).empty());
 }
 
 TEST(Restart, AFirstSegmentThatWasNeverFinishedIsMadeAgain) {

@@ -4,54 +4,13 @@
 #include <cstring>
 #include <vector>
 
+#include "dlo/broker/embedded/checkpoint_chunks.h"
 #include "dlo/journal/crc32c.h"
 
 namespace dlo::embedded {
 namespace {
 
-constexpr char file_name[] = "checkpoint";
-constexpr char new_name[] = "checkpoint.new";
-constexpr std::string_view magic = "DLOQCKP2";
-constexpr std::size_t block_bytes = Slots::block_size * sizeof(Slot);
-
-enum class Chunk : std::uint8_t { description = 1, arrivals = 2, block = 3, end = 4, free = 5 };
-
-/// Chunks of `kind u8 | size u32 | crc u32 | bytes`, gathered into large writes.
-class ChunkWriter {
- public:
-  explicit ChunkWriter(File& file) : file_(file) { buffer_.append(magic); }
-
-  Result<void> add(Chunk kind, std::string_view bytes) {
-    ByteWriter out(buffer_);
-    out.u8(static_cast<std::uint8_t>(kind));
-    out.u32(static_cast<std::uint32_t>(bytes.size()));
-    const char type = static_cast<char>(kind);
-    out.u32(crc32c(crc32c(0, {&type, 1}), bytes));
-    buffer_.append(bytes);
-    return buffer_.size() >= flush_at ? flush() : Result<void>{};
-  }
-  Result<void> flush() {
-    const auto done = file_.write_at(size_, buffer_);
-    size_ += buffer_.size();
-    buffer_.clear();
-    return done;
-  }
-  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-
- private:
-  static constexpr std::size_t flush_at = 1U << 20U;
-  File& file_;
-  std::string buffer_;
-  std::uint64_t size_ = 0;
-};
-
-void write_totals(const SourceStats& totals, ByteWriter& out) {
-  for (const auto count :
-       {totals.published, totals.completed, totals.dead_lettered, totals.expired, totals.purged}) {
-    out.number(count);
-  }
-  out.u8(totals.paused);
-}
+using namespace checkpoint_format;
 
 void read_totals(SourceStats& totals, ByteReader& in) {
   for (auto* count : {&totals.published, &totals.completed, &totals.dead_lettered, &totals.expired,
@@ -61,27 +20,14 @@ void read_totals(SourceStats& totals, ByteReader& in) {
   totals.paused = in.u8() != 0;
 }
 
-void write_queue(QueueState& queue, ByteWriter& out) {
-  std::string record;
-  encode(queue.record, record);
-  out.text(record);
-  write_totals(queue.totals, out);
-  for (const Chain& chain : {queue.all, queue.dead}) {
-    out.u32(chain.oldest);
-    out.u32(chain.newest);
-  }
-  out.number(queue.keys.size());
-  queue.keys.for_each([&](const KeyEntry& line) {
-    out.text(line.name());
-    out.u32(line.head());
-    out.u32(line.followers.first);
-    out.u32(line.followers.last);
-    out.u8(line.on_hold);
-  });
-  queue.dedupe.save(out);
-}
+/// Keys with followers or notes: to be restored when the slots are there.
+struct KeysOfQueue {
+  std::uint16_t queue = 0;
+  std::vector<SlotNumber> rings;
+  std::vector<KeyNote> notes;
+};
 
-bool read_queue(Holdings& holdings, ByteReader& in) {
+bool read_queue(Holdings& holdings, ByteReader& in, KeysOfQueue& keys) {
   const auto record = decode_queue(in.text());
   if (!record) return false;
   QueueState& queue = holdings.declare(*record);
@@ -90,15 +36,19 @@ bool read_queue(Holdings& holdings, ByteReader& in) {
     chain->oldest = in.u32();
     chain->newest = in.u32();
   }
-  const auto keys = in.number();
-  for (std::uint64_t i = 0; i < keys && in.ok(); ++i) {
-    const auto name = in.text();
-    if (name.empty()) return false;
-    KeyEntry& line = queue.keys.at(name);
-    queue.keys.set_head(line, in.u32());
-    line.followers.first = in.u32();
-    line.followers.last = in.u32();
-    line.on_hold = in.u8() != 0;
+  const bool moving = in.u8() != 0;
+  const auto moving_to = in.u16();
+  if (moving) queue.moving_to = moving_to;
+  keys.queue = record->number;
+  const auto rings = in.number();
+  for (std::uint64_t i = 0; i < rings && in.ok(); ++i) keys.rings.push_back(in.u32());
+  const auto notes = in.number();
+  for (std::uint64_t i = 0; i < notes && in.ok(); ++i) {
+    KeyNote& note = keys.notes.emplace_back();
+    note.key = in.u64();
+    note.last = in.u32();
+    note.on_hold = in.u8() != 0;
+    if (note.key == 0) return false;
   }
   return queue.dedupe.load(in);
 }
@@ -139,6 +89,8 @@ class Loader {
   bool take(Chunk kind, std::string_view bytes);
   bool describe(std::string_view bytes);
   bool place(std::string_view bytes);
+  bool place_keys(std::string_view bytes);
+  bool restore_keys();
   bool arrivals(std::string_view bytes);
   void finish();
 
@@ -150,7 +102,9 @@ class Loader {
   SlotNumber slots_ = 0;
   SlotNumber next_ = 0;
   std::vector<LeaseNote> leases_;
-  std::vector<ArrivalNote> arrivals_;
+  std::vector<SlotNumber> arrivals_;
+  std::vector<KeysOfQueue> keys_;
+  std::vector<SlotNumber> heads_;  // of keys
   bool complete_ = false;
 };
 
@@ -184,7 +138,7 @@ bool Loader::describe(std::string_view bytes) {
   }
   const auto queues = in.number();
   for (std::uint64_t i = 0; i < queues && in.ok(); ++i) {
-    if (!read_queue(holdings_, in)) return false;
+    if (!read_queue(holdings_, in, keys_.emplace_back())) return false;
   }
   holdings_.slots().grow_to(slots_);
   return in.ok() && in.at_end();
@@ -208,13 +162,53 @@ bool Loader::place(std::string_view bytes) {
   return true;
 }
 
+bool Loader::place_keys(std::string_view bytes) {
+  if (bytes.size() != keys_bytes || next_ == 0) return false;
+  Slots& slots = holdings_.slots();
+  for (SlotNumber i = 0; i < Slots::block_size; ++i) {
+    const auto number = next_ - Slots::block_size + i;
+    const Slot& slot = slots[number];
+    if (slot.place == Place::free || !slot.keyed) continue;
+    KeyDigest key = 0;
+    std::memcpy(&key, bytes.data() + i * key_digest_size, key_digest_size);
+    if (key == 0) return false;
+    slots.set_key(number, key);
+    const bool head = slot.place != Place::arriving && slot.place != Place::held;
+    if (head) heads_.push_back(number);
+  }
+  return true;
+}
+
+/// Who is held says so itself; who is last of those is written down; all other heads are alone.
+bool Loader::restore_keys() {
+  Slots& slots = holdings_.slots();
+  const auto held = [&](SlotNumber last) {
+    return last < slots.size() && slots[last].place == Place::held && slots.key(last) != 0;
+  };
+  for (const KeysOfQueue& each : keys_) {
+    KeyBook& keys = holdings_.queue(each.queue)->keys;
+    for (const auto last : each.rings) {
+      if (!held(last)) return false;
+      keys.restore_followers(slots, last);
+    }
+    for (const KeyNote& note : each.notes) {
+      if (note.last != no_slot && !held(note.last)) return false;
+      keys.restore(slots, note);
+    }
+  }
+  for (const auto head : heads_) {
+    KeyBook& keys = holdings_.queue_of(head).keys;
+    if (!keys.has(slots, slots.key(head))) (void)keys.join(slots, head);
+  }
+  return true;
+}
+
 bool Loader::arrivals(std::string_view bytes) {
   ByteReader in(bytes);
   const auto count = in.number();
   for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
-    const auto slot = in.u32();
-    arrivals_.push_back({slot, std::string(in.text())});
-    if (slot >= slots_) return false;
+    arrivals_.push_back(in.u32());
+    if (arrivals_.back() >= slots_) return false;
   }
   return in.ok();
 }
@@ -227,11 +221,13 @@ bool Loader::take(Chunk kind, std::string_view bytes) {
       return arrivals(bytes);
     case Chunk::block:
       return place(bytes);
+    case Chunk::keys:
+      return place_keys(bytes);
     case Chunk::free:
       next_ += Slots::block_size;
       return bytes.empty() && next_ - Slots::block_size < slots_;
     case Chunk::end:
-      complete_ = next_ >= slots_;
+      complete_ = next_ >= slots_ && restore_keys();
       return complete_;
   }
   return false;
@@ -245,9 +241,7 @@ void Loader::finish() {
     lease.started_at = note.started_at;
   }
   holdings_.forget_lines();
-  for (const ArrivalNote& note : arrivals_) {
-    holdings_.arrive(note.slot, note.key, TimePoint{});
-  }
+  for (const auto slot : arrivals_) holdings_.arrive(slot, TimePoint{});
 }
 
 Result<std::optional<LoadedCheckpoint>> Loader::run() {
@@ -309,85 +303,6 @@ bool Loader::describe_only() {
 }
 
 }  // namespace
-
-std::string describe_holdings(Holdings& holdings, const JournalPosition& position,
-                              std::uint64_t incarnation) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  out.u32(sizeof(Slot));
-  out.u64(position.sequence);
-  out.u64(position.segment);
-  out.u64(position.offset);
-  out.u64(position.group);
-  out.u32(position.previous_crc);
-  out.u64(incarnation);
-  out.moment(holdings.latest());
-  out.u32(holdings.slots().size());
-  const auto segments = holdings.segments().all();
-  out.number(segments.size());
-  for (const auto& [number, use] : segments) {
-    out.u32(number);
-    out.u64(use.base);
-    out.number(use.placed);
-    out.number(use.records);
-    out.number(use.bytes);
-  }
-  std::vector<const Lease*> leases;
-  for (std::size_t i = 0; i < holdings.leases().size(); ++i) {
-    if (holdings.leases()[i].slot != no_slot) leases.push_back(&holdings.leases()[i]);
-  }
-  out.number(leases.size());
-  for (const Lease* lease : leases) {
-    out.u32(lease->slot);
-    out.u8(lease->started);
-    out.moment(lease->started_at);
-  }
-  out.number(holdings.queue_count());
-  for (std::size_t i = 0; i < holdings.queue_count(); ++i) {
-    write_queue(*holdings.queue(static_cast<std::uint16_t>(i)), out);
-  }
-  return bytes;
-}
-
-Result<std::uint64_t> write_checkpoint_file(FileSystem& files, const std::string& description,
-                                            const std::vector<ArrivalNote>& arrivals,
-                                            const std::function<NextBlock(Slot*)>& next_block) {
-  (void)files.remove(new_name);  // of an attempt that a crash ended
-  auto file = files.open(new_name, OpenMode::create);
-  if (!file) return file.error();
-  ChunkWriter chunks(**file);
-  auto done = chunks.add(Chunk::description, description);
-  std::string notes;
-  ByteWriter out(notes);
-  out.number(arrivals.size());
-  for (const ArrivalNote& each : arrivals) {
-    out.u32(each.slot);
-    out.text(each.key);
-  }
-  if (done) done = chunks.add(Chunk::arrivals, notes);
-  std::vector<Slot> block(Slots::block_size);
-  while (done) {
-    const auto next = next_block(block.data());
-    if (next == NextBlock::none) break;
-    done =
-        next == NextBlock::free
-            ? chunks.add(Chunk::free, {})
-            : chunks.add(Chunk::block, {reinterpret_cast<const char*>(block.data()), block_bytes});
-  }
-  if (done) done = chunks.add(Chunk::end, {});
-  if (done) done = chunks.flush();
-  if (done) done = (*file)->sync();
-  file->reset();
-  if (done) done = files.rename(new_name, file_name);
-  if (done) done = files.sync_names();
-  if (!done) return done.error();
-  return chunks.size();
-}
-
-NextBlock copy_next(Slots& slots, std::size_t& next, Slot* into) {
-  if (next == slots.snapshot_blocks()) return NextBlock::none;
-  return slots.copy_block(next++, into) ? NextBlock::used : NextBlock::free;
-}
 
 Result<std::optional<LoadedCheckpoint>> load_checkpoint(FileSystem& files, Holdings& holdings) {
   return Loader(files, holdings).run();

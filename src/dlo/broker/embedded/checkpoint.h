@@ -21,22 +21,19 @@ struct LoadedCheckpoint {
 /// Everything but the slots and those who arrive, as of now.
 [[nodiscard]] std::string describe_holdings(Holdings& holdings, const JournalPosition& position,
                                             std::uint64_t incarnation);
-/// A publication that was written but not yet visible.
-struct ArrivalNote {
-  SlotNumber slot = no_slot;
-  std::string key;
-};
-
-enum class NextBlock : std::uint8_t { none, free, used };
+enum class NextBlock : std::uint8_t { none, free, used, keyed };
+using FillBlock = std::function<NextBlock(Slot*, KeyBytes*)>;
 
 /// Writes a checkpoint beside the old one and puts it in its place. `next_block` fills in the next
-/// block of slots, or says that all of it is free. Answers the size of the file.
-[[nodiscard]] Result<std::uint64_t> write_checkpoint_file(
-    FileSystem& files, const std::string& description, const std::vector<ArrivalNote>& arrivals,
-    const std::function<NextBlock(Slot*)>& next_block);
+/// block of slots and, if it has some, their keys; or says that all of it is free. `arrivals` were
+/// written but not yet visible. Answers the size of the file.
+[[nodiscard]] Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
+                                                          const std::string& description,
+                                                          const std::vector<SlotNumber>& arrivals,
+                                                          const FillBlock& next_block);
 
 /// The blocks of a snapshot, one after the other: whoever calls it holds the lock.
-[[nodiscard]] NextBlock copy_next(Slots& slots, std::size_t& next, Slot* into);
+[[nodiscard]] NextBlock copy_next(Slots& slots, std::size_t& next, Slot* into, KeyBytes* keys);
 
 /// Of a damaged checkpoint: the queues with their settings, and the incarnation, if that part is
 /// whole. What was in the queues is left out.

@@ -25,6 +25,7 @@ DelayWheel::Bucket DelayWheel::first_bucket() const noexcept {
 std::optional<TimePoint> DelayWheel::next(const Slots& slots) const noexcept {
   std::optional<std::uint64_t> soonest;
   if (levels_ != 0) soonest = first_bucket().begins;
+  if (!opened_.empty()) soonest = std::min(soonest.value_or(end_of_time), current_);
   for (auto at = late_.first; at != no_slot; at = slots.next(at)) {
     soonest = std::min(soonest.value_or(end_of_time), slots[at].time());
   }
@@ -34,16 +35,20 @@ std::optional<TimePoint> DelayWheel::next(const Slots& slots) const noexcept {
 
 Line DelayWheel::take_all(Slots& slots) noexcept {
   Line all = std::exchange(late_, {});
+  const auto append = [&](const Line& line) {
+    if (line.empty()) return;
+    if (all.empty()) {
+      all = line;
+    } else {
+      slots.set_next(all.last, line.first);
+      all.last = line.last;
+    }
+  };
+  append(std::exchange(opened_, {}));
   for (std::uint32_t level = 0; level < level_count; ++level) {
     for (; occupied_[level] != 0; occupied_[level] &= occupied_[level] - 1) {
       const auto slot = static_cast<std::uint32_t>(std::countr_zero(occupied_[level]));
-      const Line line = std::exchange(lines_[level * width + slot], {});
-      if (all.empty()) {
-        all = line;
-      } else {
-        slots.set_next(all.last, line.first);
-        all.last = line.last;
-      }
+      append(std::exchange(lines_[level * width + slot], {}));
     }
   }
   levels_ = 0;
@@ -51,9 +56,8 @@ Line DelayWheel::take_all(Slots& slots) noexcept {
 }
 
 void DelayWheel::rewind(Slots& slots, std::uint64_t tick) noexcept {
-  Line all = take_all(slots);
+  opened_ = take_all(slots);  // each is placed anew by and by
   current_ = tick;
-  while (!all.empty()) place(slots, all.pop(slots));
 }
 
 }  // namespace dlo::embedded

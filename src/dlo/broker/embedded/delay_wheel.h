@@ -15,7 +15,7 @@ namespace dlo::embedded {
 
 /// The messages whose delay has not ended, linked through their own slots: a timing wheel that
 /// costs a waiting message nothing. As dlo/broker/timing.h, but singly linked, because delays end
-/// and are never taken back one by one; `remove_if` takes out many.
+/// and are never taken back one by one.
 class DelayWheel {
  public:
   /// `slots[number].time()` says when it ends.
@@ -29,43 +29,34 @@ class DelayWheel {
   /// When to look again, as TimingWheel::next.
   [[nodiscard]] std::optional<TimePoint> next(const Slots& slots) const noexcept;
 
-  /// Takes out everything that is due at `now` and calls `due(number)` for each, in order.
+  /// Takes out what is due at `now` and calls `due(number)` for each, in order. After `budget`
+  /// messages it leaves the rest for the next call: then `next` is a moment that has come.
+  /// Answers what is left of the budget.
   template <typename F>
-  void advance(Slots& slots, TimePoint now, F&& due) {
+  std::size_t advance(Slots& slots, TimePoint now, F&& due, std::size_t budget = SIZE_MAX) {
     const auto tick = pack(now);
     if (tick + slack < current_) rewind(slots, tick);
     if (!late_.empty()) fire_late(slots, tick, due);
-    while (levels_ != 0) {
-      const auto bucket = first_bucket();
-      if (bucket.begins > tick) break;
-      current_ = bucket.begins;
-      Line line = std::exchange(lines_[bucket.level * width + bucket.slot], {});
-      vacate(bucket.level, bucket.slot);
-      while (!line.empty()) {
-        const auto number = line.pop(slots);
-        if (slots[number].time() == current_) {
+    while (true) {
+      for (; !opened_.empty(); --budget) {
+        if (budget == 0) return 0;
+        const auto number = opened_.pop(slots);
+        if (slots[number].time() <= current_) {
           --size_;
           due(number);
         } else {
           place(slots, number);
         }
       }
+      if (levels_ == 0) break;
+      const auto bucket = first_bucket();
+      if (bucket.begins > tick) break;
+      current_ = bucket.begins;
+      opened_ = std::exchange(lines_[bucket.level * width + bucket.slot], {});
+      vacate(bucket.level, bucket.slot);
     }
     current_ = std::max(current_, tick);
-  }
-
-  /// Takes out every message for which `leaves(number)` holds.
-  template <typename F>
-  void remove_if(Slots& slots, F&& leaves) {
-    Line all = take_all(slots);
-    while (!all.empty()) {
-      const auto number = all.pop(slots);
-      if (leaves(number)) {
-        --size_;
-      } else {
-        place(slots, number);
-      }
-    }
+    return budget;
   }
 
  private:
@@ -110,7 +101,8 @@ class DelayWheel {
   std::array<Line, level_count * width> lines_{};
   std::array<std::uint64_t, level_count> occupied_{};
   std::uint32_t levels_ = 0;
-  Line late_;  // set to a moment that had already passed
+  Line late_;    // set to a moment that had already passed
+  Line opened_;  // of the bucket that is being worked off, or of all: the clock went back
   std::uint64_t current_ = 0;
   std::size_t size_ = 0;
 };

@@ -80,7 +80,7 @@ void Depot::admit(std::uint64_t durable, TimePoint now) {
     if (count > 0 && its != queue) ring(std::exchange(queue, its), std::exchange(count, 0));
     queue = its;
     // Not before the latest moment anybody has seen, or it would be older than it is.
-    holdings_.arrive(arrival.slot, arrival.key, now);
+    holdings_.arrive(arrival.slot, now);
     ++count;
     arrivals_.pop_front();
   }

@@ -119,7 +119,6 @@ class Depot {
   struct Arrival {
     std::uint64_t sequence;
     SlotNumber slot;
-    std::string key;
   };
   struct Incoming;
   struct Claim;
@@ -127,6 +126,7 @@ class Depot {
   struct Ended;
 
   // opening
+  Result<void> read_back(TimePoint now, RecoveryReport& report);
   Result<void> end_leases_of_last_life(TimePoint now);
   bool load_state(Lease& lease);
   Result<void> check_files();
@@ -176,9 +176,19 @@ class Depot {
   [[nodiscard]] Error used_up(const char* where) const;
   Result<void> write_down(Lock& lock, RecordType type, std::string bytes,
                           const std::function<void()>& then);
-  /// Publications of this queue that are written and not yet synced.
-  [[nodiscard]] std::vector<SlotNumber> arriving_in(std::uint16_t queue) const;
-  Result<std::uint64_t> purge_stateful(std::uint16_t queue, std::span<const SlotNumber> slots);
+
+  // all of a queue
+  struct Purge;
+  /// Publications of these queues that are written and not yet synced.
+  [[nodiscard]] std::vector<SlotNumber> arriving_in(std::uint16_t queue,
+                                                    std::optional<std::uint16_t> other = {}) const;
+  Result<void> purge_slice(std::uint16_t queue, Purge& purge);
+  Result<void> purge_these(Lock& lock, QueueState& queue, const std::vector<SlotNumber>& slots,
+                           Purge& purge);
+  Result<Load> begin_move(std::uint16_t from, std::uint16_t to);
+  Result<std::uint64_t> move_rest(std::uint16_t from, std::uint16_t to, std::uint64_t most);
+  Result<std::uint64_t> move_slice(std::uint16_t from, std::uint16_t to, std::uint64_t& left);
+  Result<void> finish_moves();
 
   // housekeeping
   void housekeep();
@@ -219,6 +229,7 @@ class Depot {
   bool closed_ = false;
   std::string trouble_;  // why housekeeping last failed; empty: it did not
 
+  std::mutex sets_mutex_;  // held while all of a queue is purged, moved or sent back
   std::mutex checkpoint_mutex_;
   std::condition_variable housekeeping_;
   std::condition_variable tidied_;

@@ -66,6 +66,13 @@ Result<void> Depot::check_files() {
 }
 
 Result<void> Depot::open(TimePoint now, RecoveryReport& report) {
+  if (const auto done = read_back(now, report); !done) return done;
+  if (const auto done = finish_moves(); !done) return done;
+  if (options_.housekeeping) housekeeper_ = std::thread([this] { housekeep(); });
+  return {};
+}
+
+Result<void> Depot::read_back(TimePoint now, RecoveryReport& report) {
   const Lock lock(mutex_);
   epoch_ = std::random_device{}();
   auto loaded = load_checkpoint(files_, holdings_);
@@ -90,9 +97,7 @@ Result<void> Depot::open(TimePoint now, RecoveryReport& report) {
   oldest_.resize(holdings_.queue_count());
   if (const auto born = be_born(); !born) return born;
   holdings_.begin_work(now);
-  if (const auto ended = end_leases_of_last_life(now); !ended) return ended;
-  if (options_.housekeeping) housekeeper_ = std::thread([this] { housekeep(); });
-  return {};
+  return end_leases_of_last_life(now);
 }
 
 }  // namespace dlo::embedded

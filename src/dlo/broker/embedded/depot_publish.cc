@@ -15,7 +15,7 @@ struct Depot::Incoming {
   std::string_view payload;  // the caller's
   std::array<char, longest_tail> tail_bytes;
   std::uint32_t crc = 0;
-  std::string_view key;
+  KeyDigest key = 0;
   PublishTail tail;
   std::optional<std::uint64_t> repeats;   // position of what it repeats
   std::optional<std::size_t> repeats_in;  // ... or which of this batch
@@ -41,7 +41,7 @@ void Depot::encode(const QueueRecord& queue, std::span<const Publication> messag
     tail.queue = queue.number;
     tail.priority = message.priority;
     tail.keyed = options.keys_in_order && !message.key.empty();
-    if (tail.keyed) in.key = message.key;
+    if (tail.keyed) in.key = digest_of_key(message.key);
     tail.can_expire = message.expires_at.has_value() || options.ttl.has_value();
     tail.carries = messages[i].counters != Counters{} || undecodable != nullptr;
     tail.now = now;
@@ -86,8 +86,8 @@ Result<void> Depot::check_room(QueueState& queue, const std::vector<Incoming>& i
     ++more.messages;
     more.bytes += in.weight();
   }
-  return dlo::check_room(queue.options(), {queue.messages(), queue.bytes()}, more,
-                         "embedded.publish");
+  const Load here{queue.messages() + queue.promised.messages, queue.bytes() + queue.promised.bytes};
+  return dlo::check_room(queue.options(), here, more, "embedded.publish");
 }
 
 // Takes slots, writes, and remembers who arrives when the write is synced. All or none.
@@ -96,7 +96,7 @@ Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
   records.reserve(incoming.size());
   for (Incoming& in : incoming) {
     if (!in.accepted()) continue;
-    in.tail.slot = holdings_.take_slot();
+    in.tail.slot = holdings_.take_slot(in.tail.keyed);
     const auto size = embedded::encode(in.tail, in.tail_bytes.data());
     records.add({static_cast<std::uint8_t>(RecordType::published), in.fields, in.payload,
                  std::string_view(in.tail_bytes.data(), size), in.crc});
@@ -114,8 +114,8 @@ Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
       continue;
     }
     const Address at = placed->at(index++);
-    holdings_.put(in.tail, at, static_cast<std::uint32_t>(in.weight()));
-    arrivals_.push_back({at.sequence, in.tail.slot, std::string(in.key)});
+    holdings_.put(in.tail, at, static_cast<std::uint32_t>(in.weight()), in.key);
+    arrivals_.push_back({at.sequence, in.tail.slot});
   }
   return placed;
 }

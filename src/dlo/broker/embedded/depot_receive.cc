@@ -95,8 +95,7 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
     auto until = deadline;
     // From here on it is as late as the last caller said, and as long ago as that was: the clock
     // may have been set while this one waited.
-    const bool has_timers = queue.in(Place::delayed) + queue.in(Place::leased) > 0;
-    const auto due = has_timers ? holdings_.next_due() : std::nullopt;  // others' wake nobody here
+    const auto due = holdings_.next_due(queue);  // others' delays wake nobody here
     if (due && *due < later(holdings_.latest(), longest)) {
       until = std::min(until, seen_ + std::max(Millis{0}, *due - holdings_.latest()));
     }

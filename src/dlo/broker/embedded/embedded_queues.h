@@ -49,9 +49,10 @@ class EmbeddedQueue final : public Broker, public QueueAdmin {
   /// Puts in an item whose body no decoder can read, as a foreign broker might hold one.
   Result<PublishAnswer> publish_undecodable(std::string bytes, const Failure& why, TimePoint now);
 
-  /// Everything that waits here goes to `target`, in order, named by one record, and stands behind
-  /// what is there: as old as the move. Keys whose head is leased or dead stay. Refused as `full`
-  /// if the target has no room for all. Answers how many went.
+  /// Everything that waits here goes to `target`, in order, and stands behind what is there: as old
+  /// as the move. Keys whose head is leased or dead stay. Refused as `full` if the target has no
+  /// room for all. Nobody receives anything from here until it is over; after a crash it is
+  /// finished when the queues are opened. Answers how many went.
   Result<std::uint64_t> move_to(EmbeddedQueue& target);
 
   // The queue's own dead set, if it was declared to keep one.

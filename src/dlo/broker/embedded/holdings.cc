@@ -63,7 +63,8 @@ void Holdings::move_to(SlotNumber number, Place place) noexcept {
   slot.place = place;
 }
 
-void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t weight) {
+void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t weight,
+                   KeyDigest key) {
   slots_.grow_to(tail.slot + 1);
   slots_.own(tail.slot);
   Slot& slot = slots_.edit(tail.slot);
@@ -74,7 +75,8 @@ void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t wei
   slot.size = weight;
   slot.priority = tail.priority;
   slot.can_expire = tail.can_expire;
-  slot.keyed = tail.keyed;
+  slot.keyed = tail.keyed && key != 0;
+  if (slot.keyed) slots_.set_key(tail.slot, key);
   slot.carries = tail.carries;
   slot.set_time(pack(tail.due));
   slot.place = Place::arriving;
@@ -84,36 +86,47 @@ void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t wei
   if (tail.dedupe && queue.dedupe.on()) queue.dedupe.remember(*tail.dedupe, at.sequence, tail.now);
 }
 
-void Holdings::arrive(SlotNumber number, std::string_view key, TimePoint now) {
+void Holdings::arrive(SlotNumber number, TimePoint now) {
   QueueState& queue = queue_of(number);
   ++queue.totals.published;
   if (working_) queue.in_rate.add(1, now);
   link(number);
-  if (slots_[number].keyed && !key.empty()) return join_key(queue, number, key, now);
+  if (slots_[number].keyed && !queue.keys.join(slots_, number)) {
+    return move_to(number, Place::held);
+  }
   wait_or_ready(number, now);
 }
 
-void Holdings::join_key(QueueState& queue, SlotNumber number, std::string_view key, TimePoint now) {
-  KeyEntry& line = queue.keys.at(key);
-  if (line.head() != no_slot || line.on_hold || !line.followers.empty()) {
-    move_to(number, Place::held);
-    return line.followers.push(slots_, number);
-  }
-  queue.keys.set_head(line, number);
-  wait_or_ready(number, now);
+void Holdings::depart(SlotNumber number) {
+  QueueState& queue = queue_of(number);
+  --queue.totals.published;
+  unlink(number);
+  if (slots_[number].keyed) (void)queue.keys.leave(slots_, number, false);
+  move_to(number, Place::arriving);
 }
 
 void Holdings::wait_or_ready(SlotNumber number, TimePoint now) {
   const Slot& slot = slots_[number];
   if (!working_) return move_to(number, Place::ready);  // begin_work looks again
+  QueueState& queue = *queues_[slot.queue];
   if (unpack(slot.time()) > now) {
     move_to(number, Place::delayed);
-    return delays_.set(slots_, number);
+    return queue.unlined ? void() : delay(number, now);
   }
   move_to(number, Place::ready);
-  QueueState& queue = *queues_[slot.queue];
+  if (queue.unlined) return;
   if (slot.ahead) return queue.lineup.push_interrupted(slots_, number);
   queue.lineup.push(slots_, number);
+}
+
+void Holdings::delay(SlotNumber number, TimePoint now) {
+  QueueState& queue = queue_of(number);
+  if (!queue.delays) {
+    queue.delays = std::make_unique<DelayWheel>();
+    (void)queue.delays->advance(slots_, now, [](SlotNumber) {});
+  }
+  queue.delays->set(slots_, number);
+  next_delay_ = std::min(next_delay_, slots_[number].time());
 }
 
 void Holdings::link(SlotNumber number) noexcept {
@@ -130,6 +143,8 @@ void Holdings::unlink(SlotNumber number) noexcept {
   Chain& chain = queue_of(number).chain(slot.place);
   (slot.older == no_slot ? chain.oldest : slots_.edit(slot.older).newer) = slot.newer;
   (slot.newer == no_slot ? chain.newest : slots_.edit(slot.newer).older) = slot.older;
+  if (walk_ == number) [[unlikely]]
+    walk_ = slot.newer;
 }
 
 void Holdings::relocate(SlotNumber number, const Address& at) {
@@ -178,18 +193,7 @@ void Holdings::bury(SlotNumber number, bool holds_key, TimePoint now) {
   link(number);
   if (!slots_[number].keyed) return;
   slots_.edit(number).keyed = false;
-  KeyEntry* line = leave_key(number);
-  if (line == nullptr) return;
-  line->on_hold = line->on_hold || holds_key;
-  promote(queue, *line, now);
-}
-
-/// The head of a key leaves it; nullptr if it is none.
-KeyEntry* Holdings::leave_key(SlotNumber number) {
-  KeyBook& keys = queue_of(number).keys;
-  KeyEntry* line = keys.headed_by(number);
-  if (line != nullptr) keys.set_head(*line, no_slot);
-  return line;
+  begin_turn(queue.keys.leave(slots_, number, holds_key), now);
 }
 
 void Holdings::return_unchanged(const Return& record, TimePoint now) {
@@ -221,11 +225,11 @@ void Holdings::remove(const Removal& removal, TimePoint now) {
       ++queue.totals.purged;
       break;
   }
-  KeyEntry* line = slots_[removal.slot].keyed ? leave_key(removal.slot) : nullptr;
+  const auto next = slots_[removal.slot].keyed
+                        ? queue.keys.leave(slots_, removal.slot, removal.why == Why::dead_and_held)
+                        : no_slot;
   drop(removal.slot, removal.body_segment);
-  if (line == nullptr) return;
-  if (removal.why == Why::dead_and_held) line->on_hold = true;
-  promote(queue, *line, now);
+  begin_turn(next, now);
 }
 
 void Holdings::drop(SlotNumber number, std::uint32_t body_segment) noexcept {
@@ -240,26 +244,17 @@ void Holdings::drop(SlotNumber number, std::uint32_t body_segment) noexcept {
   slots_.give_back(number);
 }
 
-// The head left: the next of the key takes its place, or the key is forgotten.
-void Holdings::promote(QueueState& queue, KeyEntry& line, TimePoint now) {
-  if (line.on_hold) return;
-  if (line.followers.empty()) {
-    queue.keys.erase(line);
-    return;
-  }
-  const auto head = line.followers.pop(slots_);
-  queue.keys.set_head(line, head);
+// The head of a key left, and this one, if there is one, takes its place.
+void Holdings::begin_turn(SlotNumber head, TimePoint now) {
+  if (head == no_slot) return;
   // Ready since now, not since it was published: so keys take turns.
   Slot& slot = slots_.edit(head);
   slot.set_time(std::max(slot.time(), pack(now)));
   wait_or_ready(head, now);
 }
 
-void Holdings::free_key(QueueState& queue, const std::string& key, TimePoint now) {
-  KeyEntry* line = queue.keys.find(key);
-  if (line == nullptr || !line->on_hold) return;
-  line->on_hold = false;
-  promote(queue, *line, now);
+void Holdings::free_key(QueueState& queue, KeyDigest key, TimePoint now) {
+  begin_turn(queue.keys.free(slots_, key), now);
 }
 
 Lease& Holdings::lease(SlotNumber number, std::uint64_t lease_number, TimePoint until) {
@@ -308,12 +303,31 @@ void Holdings::advance(TimePoint now, std::vector<Lease*>& ran_out) {
     latest_ = now;
   }
   latest_ = std::max(latest_, now);
-  delays_.advance(slots_, now, [this](SlotNumber number) {
-    move_to(number, Place::ready);
-    queue_of(number).lineup.push(slots_, number);
-  });
+  if (pack(now) >= next_delay_) end_delays(now);
   leases_.timing().advance(
       now, [&](std::uint32_t index, TimePoint /*due*/) { ran_out.push_back(&leases_[index]); });
+}
+
+void Holdings::end_delays(TimePoint now) {
+  constexpr std::size_t at_once = 8192;  // a few milliseconds for those who wait for the lock
+  constexpr std::size_t at_least = 256;  // for every queue: none waits for another's crowd
+  std::size_t budget = at_once;
+  next_delay_ = end_of_time;
+  for (auto& queue : queues_) {
+    if (!queue || !queue->delays) continue;
+    budget = queue->delays->advance(
+        slots_, now,
+        [&](SlotNumber number) {
+          move_to(number, Place::ready);
+          queue->lineup.push(slots_, number);
+        },
+        std::max(budget, at_least));
+    if (const auto next = queue->delays->next(slots_)) {
+      next_delay_ = std::min(next_delay_, pack(*next));
+    } else {
+      queue->delays.reset();
+    }
+  }
 }
 
 // Whoever waited keeps the age it had, or newcomers of a higher priority would pass for ever.
@@ -329,11 +343,13 @@ void Holdings::clock_went_back(Millis jump) {
   for (auto& queue : queues_) {
     if (queue) queue->lineup.shift(jump);
   }
+  next_delay_ = 0;  // the wheels have to know, too
 }
 
-std::optional<TimePoint> Holdings::next_due() const noexcept {
-  const auto delay = delays_.next(slots_);
-  const auto lease = leases_.timing().next();
+std::optional<TimePoint> Holdings::next_due(const QueueState& queue) const noexcept {
+  const auto delay = queue.delays ? queue.delays->next(slots_) : std::nullopt;
+  const bool leased = queue.places[static_cast<std::size_t>(Place::leased)] > 0;
+  const auto lease = leased ? leases_.timing().next() : std::nullopt;
   if (!delay || !lease) return delay ? delay : lease;
   return std::min(*delay, *lease);
 }

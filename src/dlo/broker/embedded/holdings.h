@@ -5,8 +5,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -36,8 +34,13 @@ struct QueueState {
   std::array<std::uint64_t, place_count> places{};
   std::uint64_t dead_bytes = 0;  // of the own dead set: no limit counts them
   Lineup lineup;
-  Chain all;   // but for the dead
-  Chain dead;  // the queue's own dead set
+  std::unique_ptr<DelayWheel> delays;  // none while nothing is delayed
+  // All of it is being purged or moved, bit by bit: nobody stands in its lines meanwhile.
+  bool unlined = false;
+  std::optional<std::uint16_t> moving_to;  // ... and in which queue the rest belongs
+  Load promised;                           // room for what is being moved here
+  Chain all;                               // but for the dead
+  Chain dead;                              // the queue's own dead set
   KeyBook keys;
   DedupeBook dedupe;
   RateMeter in_rate;
@@ -69,12 +72,15 @@ class Holdings {
   [[nodiscard]] std::size_t queue_count() const noexcept { return queues_.size(); }
 
   // --- messages
-  [[nodiscard]] SlotNumber take_slot() { return slots_.take(); }
+  [[nodiscard]] SlotNumber take_slot(bool keyed) { return slots_.take(keyed); }
   void untake(SlotNumber slot) noexcept { slots_.give_back(slot); }
   /// A publication was written: its slot is filled, nobody sees it.
-  void put(const PublishTail& tail, const Address& at, std::uint32_t weight);
+  void put(const PublishTail& tail, const Address& at, std::uint32_t weight, KeyDigest key);
   /// ... and is durable: it takes its place.
-  void arrive(SlotNumber slot, std::string_view key, TimePoint now);
+  void arrive(SlotNumber slot, TimePoint now);
+  /// Reading back: what was written then had not yet arrived when something was done to all of a
+  /// queue. It leaves as the last that came.
+  void depart(SlotNumber slot);
   /// Its record lies elsewhere now.
   void relocate(SlotNumber slot, const Address& at);
   /// A state was written at `at`: out of its lease, or wherever it waits, and as the record says.
@@ -93,28 +99,37 @@ class Holdings {
   [[nodiscard]] Lease* lease_of(SlotNumber slot) noexcept;
   [[nodiscard]] Leases& leases() noexcept { return leases_; }
 
-  // --- all of a queue
-  /// Removes what nobody has leased and has no state; those that have one are listed in `rest`.
-  /// `arriving` are not there yet; when a journal is read back they are, and are left alone.
-  std::uint64_t purge_fresh(QueueState& queue, const SlotSet& arriving,
-                            std::vector<SlotNumber>& rest, TimePoint now);
-  void remove_waiting(QueueState& queue, const std::vector<Removal>& removals, TimePoint now);
-  void free_key(QueueState& queue, const std::string& key, TimePoint now);
-  /// Everything that waits, but for keys whose head is leased or dead; in order of publication,
-  /// each with its key.
-  struct Moving {
-    std::vector<std::pair<SlotNumber, std::string>> messages;
-    std::uint64_t bytes = 0;
-  };
-  [[nodiscard]] Moving who_moves(QueueState& from, const SlotSet& arriving) const;
-  /// They stand behind what is there, ready since `now`.
-  void move_all(QueueState& from, QueueState& to, const Moving& moving, const SlotSet& arriving,
-                TimePoint now);
-  std::uint64_t redrive(QueueState& queue, TimePoint now);
+  // --- all of a queue, a piece at a time, so that nobody waits long
+  /// From now on nobody stands in a line of this queue, so that anybody can leave it.
+  void unline(QueueState& queue);
+  void line_up(QueueState& queue, TimePoint now);
+  /// The next messages of a queue by publication, beginning with the oldest after `begin_walk`: at
+  /// most `limit`. Whoever leaves in between is passed over. One walk at a time.
+  void begin_walk(const QueueState& queue) noexcept { walk_ = queue.all.oldest; }
+  [[nodiscard]] std::vector<SlotNumber> next_of_walk(std::size_t limit) const;
+  void walked_past(SlotNumber last) noexcept { walk_ = slots_[last].newer; }
+  /// Everybody of a queue from `first` to `last`, by publication. Empty if they are not there.
+  [[nodiscard]] std::vector<SlotNumber> between(const QueueState& queue, SlotNumber first,
+                                                SlotNumber last) const;
+  /// Nobody has leased it, and it is not dead.
+  [[nodiscard]] bool waits(SlotNumber slot) const noexcept {
+    const auto place = slots_[slot].place;
+    return place == Place::ready || place == Place::delayed || place == Place::held;
+  }
+  /// Removes those who wait and have no state.
+  std::uint64_t purge_fresh(const std::vector<SlotNumber>& slots, TimePoint now);
+  void free_key(QueueState& queue, KeyDigest key, TimePoint now);
+  /// Those who wait, but for keys whose head is leased or dead, stand behind what is in `to`, ready
+  /// since `now`.
+  std::uint64_t move(const std::vector<SlotNumber>& slots, QueueState& to, TimePoint now);
+  /// The dead up to `last`, which becomes the newest that is ready.
+  std::uint64_t redrive(QueueState& queue, SlotNumber last, TimePoint now);
+  /// What leases of this queue weigh.
+  [[nodiscard]] std::uint64_t leased_bytes(const QueueState& queue) noexcept;
 
   // --- reading a damaged journal
-  /// Out of the dead set, or from behind its key (`key`, which it leaves for good).
-  void detach(SlotNumber slot, const std::string& key);
+  /// Out of the dead set, or from behind its key, which it leaves for good.
+  void detach(SlotNumber slot);
 
   // --- reading a checkpoint back
   /// A lease whose slot says so already.
@@ -125,8 +140,10 @@ class Holdings {
   // --- time
   void begin_work(TimePoint now);
   /// Ends delays. Leases that ran out are listed, for their ends have to be written down.
+  /// Of very many that are due at once some are left for the next call.
   void advance(TimePoint now, std::vector<Lease*>& ran_out);
-  [[nodiscard]] std::optional<TimePoint> next_due() const noexcept;
+  /// When something may become ready in this queue.
+  [[nodiscard]] std::optional<TimePoint> next_due(const QueueState& queue) const noexcept;
   [[nodiscard]] TimePoint latest() const noexcept { return latest_; }
   /// Reading back: it was at least this late when a record was written.
   void note_moment(TimePoint at) noexcept { latest_ = std::max(latest_, at); }
@@ -142,28 +159,22 @@ class Holdings {
   void wait_or_ready(SlotNumber slot, TimePoint now);
   void end_lease(SlotNumber slot) noexcept;
   void bury(SlotNumber slot, bool holds_key, TimePoint now);
-  KeyEntry* leave_key(SlotNumber slot);
   void link(SlotNumber slot) noexcept;
   void unlink(SlotNumber slot) noexcept;
   void drop(SlotNumber slot, std::uint32_t body_segment) noexcept;
-  void promote(QueueState& queue, KeyEntry& line, TimePoint now);
-  void leave_behind(QueueState& queue, KeyEntry& line, const SlotSet& arriving, TimePoint now);
-  template <typename F>
-  void keep_followers(KeyEntry& line, F&& stays);
-  void join_key(QueueState& queue, SlotNumber slot, std::string_view key, TimePoint now);
-  [[nodiscard]] bool may_move(SlotNumber slot, const SlotSet& arriving) const;
-  template <typename F>
-  void keep_in_lines(QueueState& queue, F&& stays);
-  void line_up_all(QueueState& queue, TimePoint now);
+  void begin_turn(SlotNumber head, TimePoint now);
+  void delay(SlotNumber slot, TimePoint now);
+  void end_delays(TimePoint now);
   void clock_went_back(Millis jump);
 
   Slots slots_;
-  DelayWheel delays_;
   Leases leases_;
   SegmentUses segments_;
   std::vector<std::unique_ptr<QueueState>> queues_;
   bool working_ = false;
   TimePoint latest_ = TimePoint::min();
+  std::uint64_t next_delay_ = end_of_time;  // no delay ends before
+  SlotNumber walk_ = no_slot;
 };
 
 }  // namespace dlo::embedded

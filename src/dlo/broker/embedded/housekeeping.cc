@@ -72,12 +72,12 @@ Result<void> Depot::checkpoint() {
 // Of one moment, though work goes on: see Slots.
 Result<void> Depot::write_checkpoint(JournalPosition& position) {
   std::string description;
-  std::vector<ArrivalNote> arrivals;
+  std::vector<SlotNumber> arrivals;
   {
     const Lock lock(mutex_);
     position = journal_->position();
     description = describe_holdings(holdings_, position, incarnation_);
-    for (const Arrival& each : arrivals_) arrivals.push_back({each.slot, each.key});
+    for (const Arrival& each : arrivals_) arrivals.push_back(each.slot);
     holdings_.slots().begin_snapshot();
     appended_ = 0;
   }
@@ -85,9 +85,9 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
   const auto done = journal_->durable(position.sequence - 1);
   Result<std::uint64_t> size = std::uint64_t{0};
   if (done) {
-    size = write_checkpoint_file(files_, description, arrivals, [&](Slot* into) {
+    size = write_checkpoint_file(files_, description, arrivals, [&](Slot* into, KeyBytes* keys) {
       const Lock lock(mutex_);
-      return copy_next(holdings_.slots(), next, into);
+      return copy_next(holdings_.slots(), next, into, keys);
     });
   }
   const Lock lock(mutex_);

@@ -1,133 +1,224 @@
 #include "dlo/broker/embedded/key_book.h"
 
 #include <algorithm>
-#include <functional>
+#include <utility>
+
+#include "dlo/core/sha256.h"
 
 namespace dlo::embedded {
 namespace {
 
-std::uint32_t mixed(std::uint64_t value) noexcept {
-  return static_cast<std::uint32_t>((value * 0x9E37'79B9'7F4A'7C15U) >> 32);
+constexpr std::size_t smallest = 7;
+
+std::size_t shelf_of(KeyDigest key, std::size_t shelves) noexcept {
+  return key % shelves;
 }
-std::uint32_t hash(std::string_view name) noexcept {
-  return mixed(std::hash<std::string_view>{}(name));
+std::size_t home(KeyDigest key, std::size_t cells) noexcept {
+  return (key >> 24U) * cells >> 32U;
+}
+std::size_t after(std::size_t at, std::size_t cells) noexcept {
+  return at + 1 == cells ? 0 : at + 1;
 }
 
 }  // namespace
 
-std::string_view KeyEntry::name() const noexcept {
-  if (length_ != elsewhere) return {name_, length_};
-  const char* text = nullptr;
-  std::uint32_t size = 0;
-  std::memcpy(&text, name_, sizeof text);
-  std::memcpy(&size, name_ + sizeof text, sizeof size);
-  return {text, size};
+KeyDigest digest_of_key(std::string_view key) {
+  const auto digest = sha256(key);
+  KeyDigest out = 0;
+  for (std::size_t i = 0; i < key_digest_size; ++i) out = out << 8U | digest[i];
+  return std::max<KeyDigest>(out, 1);
 }
 
-void KeyEntry::rename(std::string_view name) {
-  if (length_ == elsewhere) delete[] this->name().data();
-  if (name.size() <= sizeof name_) {
-    std::copy(name.begin(), name.end(), name_);
-    length_ = static_cast<std::uint8_t>(name.size());
-    return;
+void KeyBook::Shelf::resize(std::size_t cells) {
+  pages.clear();
+  for (std::size_t at = 0; at < cells; at += page_size) {
+    // A small one is not rounded up: many queues have few keys.
+    const auto room = cells < page_size ? cells : page_size;
+    pages.push_back(std::make_unique_for_overwrite<Cell[]>(room));
+    std::fill_n(pages.back().get(), room, none);
   }
-  char* text = new char[name.size()];
-  std::copy(name.begin(), name.end(), text);
-  const auto size = static_cast<std::uint32_t>(name.size());
-  std::memcpy(name_, &text, sizeof text);
-  std::memcpy(name_ + sizeof text, &size, sizeof size);
-  length_ = elsewhere;
+  size = static_cast<std::uint32_t>(cells);
 }
 
-template <typename Hash>
-void KeyBook::Index::add(std::uint32_t entry, const Hash& hash_of) {
-  constexpr std::size_t smallest = 15;
-  const auto put = [&](std::uint32_t each) {
-    auto at = home(hash_of(each));
-    while (cells_[at] != none) at = after(at);
-    cells_[at] = each;
-  };
-  if ((count_ + 1) * 5 > cells_.size() * 4) {
-    std::vector<std::uint32_t> before(std::max(smallest, cells_.size() * 7 / 5), none);
-    before.swap(cells_);
-    for (const auto each : before) {
-      if (each != none) put(each);
-    }
+KeyDigest KeyBook::key_in(const Slots& slots, Cell cell) const noexcept {
+  return is_note(cell) ? notes_[cell & ~note_bit].key : slots.key(cell & ~ring_bit);
+}
+
+KeyBook::Cell* KeyBook::find(const Slots& slots, KeyDigest key) const noexcept {
+  if (!shelves_) return nullptr;
+  Shelf& shelf = (*shelves_)[shelf_of(key, shelf_count)];
+  if (shelf.size == 0) return nullptr;
+  for (auto at = home(key, shelf.size); shelf.at(at) != none; at = after(at, shelf.size)) {
+    if (key_in(slots, shelf.at(at)) == key) return &shelf.at(at);
   }
-  put(entry);
-  ++count_;
+  return nullptr;
 }
 
-template <typename Hash>
-void KeyBook::Index::remove(std::uint32_t entry, const Hash& hash_of) noexcept {
-  auto hole = home(hash_of(entry));
-  while (cells_[hole] != entry) hole = after(hole);
+void KeyBook::grow(const Slots& slots, Shelf& shelf) {
+  Shelf before = std::exchange(shelf, {});
+  // By little: rarely more than a fifth of it is unused.
+  shelf.resize(std::max(smallest, std::size_t{before.size} * 6 / 5));
+  shelf.count = before.count;
+  for (std::size_t i = 0; i < before.size; ++i) {
+    const Cell cell = before.at(i);
+    if (cell == none) continue;
+    auto at = home(key_in(slots, cell), shelf.size);
+    while (shelf.at(at) != none) at = after(at, shelf.size);
+    shelf.at(at) = cell;
+  }
+}
+
+void KeyBook::add(const Slots& slots, Cell cell) {
+  if (!shelves_) shelves_ = std::make_unique<Shelves>();
+  const auto key = key_in(slots, cell);
+  Shelf& shelf = (*shelves_)[shelf_of(key, shelf_count)];
+  if ((std::size_t{shelf.count} + 1) * 8 > std::size_t{shelf.size} * 7) grow(slots, shelf);
+  auto at = home(key, shelf.size);
+  while (shelf.at(at) != none) at = after(at, shelf.size);
+  shelf.at(at) = cell;
+  ++shelf.count;
+  ++size_;
+}
+
+void KeyBook::remove(const Slots& slots, KeyDigest key) noexcept {
+  Shelf& shelf = (*shelves_)[shelf_of(key, shelf_count)];
+  auto hole = home(key, shelf.size);
+  while (key_in(slots, shelf.at(hole)) != key) hole = after(hole, shelf.size);
+  const Cell cell = shelf.at(hole);
   const auto distance = [&](std::size_t from, std::size_t to) {
-    return to >= from ? to - from : to + cells_.size() - from;
+    return to >= from ? to - from : to + shelf.size - from;
   };
   // Whoever stands further on because of this one moves up.
-  for (auto at = after(hole); cells_[at] != none; at = after(at)) {
-    if (distance(home(hash_of(cells_[at])), at) < distance(hole, at)) continue;
-    cells_[hole] = cells_[at];
+  for (auto at = after(hole, shelf.size); shelf.at(at) != none; at = after(at, shelf.size)) {
+    if (distance(home(key_in(slots, shelf.at(at)), shelf.size), at) < distance(hole, at)) continue;
+    shelf.at(hole) = shelf.at(at);
     hole = at;
   }
-  cells_[hole] = none;
-  if (--count_ == 0) cells_ = {};
-}
-
-template <typename Is>
-std::uint32_t KeyBook::Index::find(std::uint32_t hash, const Is& is) const noexcept {
-  if (cells_.empty()) return none;
-  for (auto at = home(hash); cells_[at] != none; at = after(at)) {
-    if (is(cells_[at])) return cells_[at];
-  }
-  return none;
-}
-
-KeyEntry* KeyBook::find(std::string_view key) noexcept {
-  const auto found =
-      by_name_.find(hash(key), [&](std::uint32_t each) { return entries_[each].name() == key; });
-  return found == Index::none ? nullptr : &entries_[found];
-}
-
-KeyEntry* KeyBook::headed_by(SlotNumber slot) noexcept {
-  const auto found =
-      by_head_.find(mixed(slot), [&](std::uint32_t each) { return entries_[each].head_ == slot; });
-  return found == Index::none ? nullptr : &entries_[found];
-}
-
-KeyEntry& KeyBook::at(std::string_view key) {
-  if (KeyEntry* known = find(key)) return *known;
-  std::uint32_t index = static_cast<std::uint32_t>(entries_.size());
-  if (free_.empty()) {
-    entries_.emplace_back().index_ = index;
-  } else {
-    index = free_.back();
-    free_.pop_back();
-  }
-  entries_[index].rename(key);
-  by_name_.add(index, [this](std::uint32_t each) { return hash(entries_[each].name()); });
-  ++size_;
-  return entries_[index];
-}
-
-void KeyBook::set_head(KeyEntry& entry, SlotNumber slot) {
-  const auto hash_of = [this](std::uint32_t each) { return mixed(entries_[each].head_); };
-  if (entry.head_ != no_slot) by_head_.remove(entry.index_, hash_of);
-  entry.head_ = slot;
-  if (slot != no_slot) by_head_.add(entry.index_, hash_of);
-}
-
-void KeyBook::erase(KeyEntry& entry) {
-  set_head(entry, no_slot);
-  by_name_.remove(entry.index_, [this](std::uint32_t each) { return hash(entries_[each].name()); });
-  entry.rename({});
-  entry.followers = {};
-  entry.on_hold = false;
-  free_.push_back(entry.index_);
+  shelf.at(hole) = none;
+  if (is_note(cell)) drop_note(cell);
+  if (--shelf.count == 0) shelf = {};  // after a peak
   if (--size_ > 0) return;
-  entries_.clear();  // after a peak
+  shelves_.reset();
+  notes_ = {};
   free_ = {};
+}
+
+KeyBook::Cell KeyBook::make_note(const KeyNote& note) {
+  if (free_.empty()) {
+    notes_.push_back(note);
+    return static_cast<Cell>(notes_.size() - 1) | note_bit;
+  }
+  const auto index = free_.back();
+  free_.pop_back();
+  notes_[index] = note;
+  return index | note_bit;
+}
+
+void KeyBook::drop_note(Cell cell) {
+  note_in(cell) = {};
+  free_.push_back(cell & ~note_bit);
+}
+
+void KeyBook::restore(const Slots& slots, const KeyNote& note) {
+  add(slots, make_note(note));
+}
+
+bool KeyBook::join(Slots& slots, SlotNumber slot) {
+  const auto key = slots.key(slot);
+  Cell* cell = find(slots, key);
+  if (cell == nullptr) {
+    add(slots, slot);
+    return true;
+  }
+  auto last = no_slot;
+  if (is_ring(*cell)) last = *cell & ~ring_bit;
+  if (is_note(*cell)) last = note_in(*cell).last;
+  slots.set_next(slot, last == no_slot ? slot : slots.next(last));
+  if (last != no_slot) slots.set_next(last, slot);
+  if (is_note(*cell) && note_in(*cell).on_hold) {
+    note_in(*cell).last = slot;
+    return false;
+  }
+  if (is_note(*cell)) drop_note(*cell);
+  *cell = slot | ring_bit;
+  return false;
+}
+
+/// The first follower takes its place, unless they are kept back.
+SlotNumber KeyBook::leave_as_head(Slots& slots, Cell& cell, KeyDigest key, bool hold) {
+  if (hold || (is_note(cell) && note_in(cell).on_hold)) {
+    const auto last = is_ring(cell) ? cell & ~ring_bit : no_slot;
+    if (!is_note(cell)) cell = make_note({key, last, true});
+    note_in(cell).on_hold = true;
+    return no_slot;
+  }
+  if (!is_ring(cell)) {
+    remove(slots, key);
+    return no_slot;
+  }
+  const auto last = cell & ~ring_bit;
+  const auto head = slots.next(last);
+  if (head == last) {
+    cell = head;
+  } else {
+    slots.set_next(last, slots.next(head));
+  }
+  slots.set_next(head, no_slot);
+  return head;
+}
+
+/// Out of the ring: costs a look at everybody before it. Its head, if it has one, stays.
+void KeyBook::leave_ring(Slots& slots, Cell& cell, KeyDigest key, SlotNumber slot) {
+  const bool noted = is_note(cell);
+  const auto last = noted ? note_in(cell).last : cell & ~ring_bit;
+  if (last == no_slot) return;
+  auto before = last;
+  while (slots.next(before) != slot) {
+    before = slots.next(before);
+    if (before == last) return;  // it is not here
+  }
+  auto rest = slot == last ? before : last;
+  if (before == slot) {
+    rest = no_slot;
+  } else {
+    slots.set_next(before, slots.next(slot));
+  }
+  slots.set_next(slot, no_slot);
+  if (noted) {
+    note_in(cell).last = rest;
+  } else {
+    // Alone again, but nobody says who: the key needs a note of its own.
+    cell = rest == no_slot ? make_note({key, no_slot, false}) : rest | ring_bit;
+  }
+}
+
+SlotNumber KeyBook::leave(Slots& slots, SlotNumber slot, bool hold) {
+  const auto key = slots.key(slot);
+  Cell* cell = find(slots, key);
+  if (cell == nullptr) return no_slot;
+  if (slots[slot].place == Place::held) {
+    if (is_ring(*cell) || is_note(*cell)) leave_ring(slots, *cell, key, slot);
+    return no_slot;
+  }
+  return leave_as_head(slots, *cell, key, hold);
+}
+
+SlotNumber KeyBook::free(Slots& slots, KeyDigest key) {
+  Cell* cell = find(slots, key);
+  if (cell == nullptr || !is_note(*cell) || !note_in(*cell).on_hold) return no_slot;
+  const auto last = note_in(*cell).last;
+  if (last == no_slot) {
+    remove(slots, key);
+    return no_slot;
+  }
+  drop_note(*cell);
+  *cell = last | ring_bit;
+  return leave_as_head(slots, *cell, key, false);
+}
+
+bool KeyBook::on_hold(const Slots& slots, KeyDigest key) const noexcept {
+  const Cell* cell = find(slots, key);
+  return cell != nullptr && is_note(*cell) && notes_[*cell & ~note_bit].on_hold;
 }
 
 }  // namespace dlo::embedded

@@ -77,8 +77,8 @@ void Mend::doubt_all() {
     const auto number = static_cast<std::uint16_t>(i);
     QueueState* queue = holdings_.queue(number);
     if (queue->in(Place::dead) > 0) dead_then_.insert(number);
-    queue->keys.for_each([&](const KeyEntry& line) {
-      if (line.on_hold) held_then_.emplace(number, line.name());
+    queue->keys.for_each_note([&](const KeyNote& note) {
+      if (note.on_hold) held_then_.emplace(number, note.key);
     });
   }
 }
@@ -147,13 +147,20 @@ void Mend::need_queue(std::uint16_t number) {
 }
 
 void Mend::detach(SlotNumber slot) {
-  const Place place = holdings_.slots()[slot].place;
-  if (place == Place::dead) return holdings_.detach(slot, {});
-  if (place != Place::held) return;
-  const auto body = body_of(slot);
-  const auto record = body ? read(*body) : std::nullopt;
-  const auto stored = record ? decode_published(*record) : std::nullopt;
-  holdings_.detach(slot, stored ? std::string(key_of(*stored)) : std::string());
+  holdings_.detach(slot);
+}
+
+/// What a key is called, if a message of it can still be read.
+std::string Mend::name_of(const QueueState& queue, KeyDigest key) {
+  std::string name;
+  queue.keys.for_each_note([&](const KeyNote& note) {
+    if (note.key != key || note.last == no_slot) return;
+    const auto body = body_of(note.last);
+    const auto record = body ? read(*body) : std::nullopt;
+    const auto stored = record ? decode_published(*record) : std::nullopt;
+    if (stored) name = key_of(*stored);
+  });
+  return name;
 }
 
 void Mend::remove(SlotNumber slot, Why why, TimePoint now) {
@@ -172,8 +179,9 @@ void Mend::adopt(std::string_view record, const Address& at, SlotNumber slot) {
   PublishTail tail = stored->tail;
   tail.slot = slot;
   holdings_.note_moment(tail.now);
-  holdings_.put(tail, at, static_cast<std::uint32_t>(stored->meta.size() + stored->payload.size()));
-  holdings_.arrive(slot, tail.keyed ? key_of(*stored) : std::string_view{}, tail.now);
+  holdings_.put(tail, at, static_cast<std::uint32_t>(stored->meta.size() + stored->payload.size()),
+                tail.keyed ? digest_of_key(key_of(*stored)) : 0);
+  holdings_.arrive(slot, tail.now);
   certain(slot);
 }
 
@@ -271,13 +279,11 @@ Result<void> Mend::mend_queue(const Entry& entry) {
     const auto number = in.u16();
     need_queue(number);
     const auto now = in.moment();
-    const auto arriving = decode_slots(in);
-    SlotSet stay(arriving.begin(), arriving.end());
-    for (SlotNumber slot = 0; slot < in_doubt_.size(); ++slot) {
-      if (in_doubt_[slot]) stay.insert(slot);
-    }
-    std::vector<SlotNumber> rest;
-    holdings_.purge_fresh(*holdings_.queue(number), stay, rest, now);
+    const auto first = in.u32();
+    auto slots = holdings_.between(*holdings_.queue(number), first, in.u32());
+    std::erase_if(slots,
+                  [&](SlotNumber slot) { return slot < in_doubt_.size() && in_doubt_[slot]; });
+    (void)holdings_.purge_fresh(slots, now);
     return {};
   }
   if (type == RecordType::queue) {
@@ -302,10 +308,9 @@ void Mend::finish() {
   }
   for (const auto& [number, key] : held_then_) {
     QueueState* queue = holdings_.queue(number);
-    const KeyEntry* line = queue->keys.find(key);
-    if (line == nullptr || !line->on_hold) continue;
+    if (!queue->keys.on_hold(holdings_.slots(), key)) continue;
+    freed_keys.emplace_back(queue->options().source, name_of(*queue, key));
     holdings_.free_key(*queue, key, holdings_.latest());
-    freed_keys.emplace_back(queue->options().source, key);
   }
   for (const auto number : dead_then_) {
     QueueState* queue = holdings_.queue(number);

@@ -42,7 +42,7 @@ class Mend {
   std::vector<LostMessage> lost_messages;
   std::uint64_t unknown_records = 0;  // missing, and nobody knows what they said
   std::vector<SlotNumber> doubtful;   // after `finish`
-  std::vector<std::pair<std::string, std::string>> freed_keys;  // queue and key
+  std::vector<std::pair<std::string, std::string>> freed_keys;  // queue, and key if it is known
   std::vector<std::string> notes;
   std::uint64_t incarnation = 0;
 
@@ -62,6 +62,7 @@ class Mend {
   void doubt_all();
   void need_queue(std::uint16_t number);
   void detach(SlotNumber slot);
+  [[nodiscard]] std::string name_of(const QueueState& queue, KeyDigest key);
   void lease_again(SlotNumber slot);
   void remove(SlotNumber slot, Why why, TimePoint now);
   [[nodiscard]] std::optional<std::string> read(const Address& at);
@@ -74,7 +75,7 @@ class Mend {
   bool mending_ = false;
   std::vector<bool> in_doubt_;
   std::set<std::uint16_t> dead_then_;  // queues that had a dead set
-  std::set<std::pair<std::uint16_t, std::string>> held_then_;
+  std::set<std::pair<std::uint16_t, KeyDigest>> held_then_;
 };
 
 }  // namespace dlo::embedded

@@ -146,7 +146,8 @@ Result<void> Repair::read_back() {
     report.damages.push_back({files_.describe(""), 0, 0, mend.notes.front(), 0});
   }
   for (const auto& [queue, key] : mend.freed_keys) {
-    report.notes.push_back("Key \"" + key + "\" of queue \"" + queue +
+    const std::string which = key.empty() ? "A key nobody waits for" : "Key \"" + key + "\"";
+    report.notes.push_back(which + " of queue \"" + queue +
                            "\" was held and may have been freed in a lost record: it is free now.");
   }
   name_messages(mend);
@@ -255,7 +256,7 @@ Result<void> Repair::write_checkpoint() {
   std::size_t next = 0;
   const auto written = write_checkpoint_file(
       files_, describe_holdings(*holdings_, journal_.end_position, incarnation_), {},
-      [&](Slot* into) { return copy_next(slots, next, into); });
+      [&](Slot* into, KeyBytes* keys) { return copy_next(slots, next, into, keys); });
   slots.end_snapshot();
   if (!written) return written.error();
   return {};

@@ -24,8 +24,9 @@ Result<void> Replay::apply_published(const Entry& entry) {
     if (tail.slot != no_slot) holdings_.relocate(tail.slot, at);
     return {};
   }
-  holdings_.put(tail, at, static_cast<std::uint32_t>(stored->meta.size() + stored->payload.size()));
-  holdings_.arrive(tail.slot, tail.keyed ? key_of(*stored) : std::string_view{}, tail.now);
+  holdings_.put(tail, at, static_cast<std::uint32_t>(stored->meta.size() + stored->payload.size()),
+                tail.keyed ? digest_of_key(key_of(*stored)) : 0);
+  holdings_.arrive(tail.slot, tail.now);
   return {};
 }
 
@@ -60,10 +61,6 @@ Result<void> Replay::apply_small(const Entry& entry) {
       if (!known(each.slot)) return unreadable(entry);
     }
     holdings_.note_moment(removals->now);
-    if (!all.empty() && all.front().why == Why::purged) {
-      holdings_.remove_waiting(holdings_.queue_of(all.front().slot), all, removals->now);
-      return {};
-    }
     for (const Removal& each : all) holdings_.remove(each, removals->now);
     return {};
   }
@@ -122,29 +119,55 @@ Result<void> Replay::apply_to_queue(const Entry& entry) {
   const auto type = static_cast<RecordType>(entry.type);
   QueueState* queue = holdings_.queue(in.u16());
   if (queue == nullptr) return unreadable(entry);
-  if (type == RecordType::purged) {
-    std::vector<SlotNumber> rest;
-    const auto now = in.moment();
-    const auto arriving = decode_slots(in);
-    holdings_.purge_fresh(*queue, SlotSet(arriving.begin(), arriving.end()), rest, now);
+  if (type == RecordType::paused) {
+    queue->totals.paused = in.u8() != 0;
   } else if (type == RecordType::key_freed) {
     const auto now = in.moment();
-    holdings_.free_key(*queue, std::string(in.text()), now);
-  } else if (type == RecordType::paused) {
-    queue->totals.paused = in.u8() != 0;
-  } else if (type == RecordType::redriven) {
-    holdings_.redrive(*queue, in.moment());
-  } else if (type == RecordType::moved) {
-    QueueState* to = holdings_.queue(in.u16());
-    if (to == nullptr) return unreadable(entry);
-    const auto now = in.moment();
-    const auto arriving = decode_slots(in);
-    const SlotSet stay(arriving.begin(), arriving.end());
-    holdings_.move_all(*queue, *to, holdings_.who_moves(*queue, stay), stay, now);
-  } else {
+    holdings_.free_key(*queue, digest_of_key(in.text()), now);
+  } else if (!apply_to_set(type, *queue, in)) {
     return unreadable(entry);
   }
   return in.ok() ? Result<void>{} : unreadable(entry);
+}
+
+/// What was not yet synced then came afterwards.
+bool Replay::after(ByteReader& in, TimePoint now, const std::function<void()>& act) {
+  const auto arriving = decode_slots(in);
+  for (const auto slot : arriving) {
+    if (slot >= holdings_.slots().size() || !holdings_.waits(slot)) return false;
+  }
+  for (std::size_t i = arriving.size(); i-- > 0;) holdings_.depart(arriving[i]);
+  act();
+  for (const auto slot : arriving) holdings_.arrive(slot, now);
+  return true;
+}
+
+bool Replay::apply_to_set(RecordType type, QueueState& queue, ByteReader& in) {
+  if (type == RecordType::purged) {
+    const auto now = in.moment();
+    const auto first = in.u32();
+    const auto slots = holdings_.between(queue, first, in.u32());
+    if (slots.empty()) return false;
+    return after(in, now, [&] { (void)holdings_.purge_fresh(slots, now); });
+  }
+  if (type == RecordType::redriven) {
+    const auto now = in.moment();
+    const auto last = in.u32();
+    return after(in, now, [&] { (void)holdings_.redrive(queue, last, now); });
+  }
+  if (type != RecordType::moved) return false;
+  const auto target = in.u16();
+  QueueState* to = holdings_.queue(target);
+  const auto now = in.moment();
+  const auto first = in.u32();
+  const auto last = in.u32();
+  const bool more = in.u8() != 0;
+  if (to == nullptr) return false;
+  const auto slots =
+      first == no_slot ? std::vector<SlotNumber>{} : holdings_.between(queue, first, last);
+  if (slots.empty() && first != no_slot) return false;
+  queue.moving_to = more ? std::optional(target) : std::nullopt;
+  return after(in, now, [&] { (void)holdings_.move(slots, *to, now); });
 }
 
 }  // namespace dlo::embedded

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "dlo/broker/embedded/holdings.h"
 #include "dlo/broker/embedded/records.h"
@@ -22,6 +23,8 @@ class Replay {
   Result<void> apply_published(const Entry& entry);
   Result<void> apply_small(const Entry& entry);
   Result<void> apply_to_queue(const Entry& entry);
+  bool apply_to_set(RecordType type, QueueState& queue, ByteReader& in);
+  bool after(ByteReader& in, TimePoint now, const std::function<void()>& act);
 
   Holdings& holdings_;
 };

@@ -17,12 +17,23 @@ const Slot* all_free() {
 
 void Slots::grow(SlotNumber count) {
   counted_ = false;
-  while (std::uint64_t{blocks_.size()} * block_size < count) {
-    blocks_.push_back(all_free());
-    owned_.emplace_back();
-    uses_.emplace_back();
-  }
+  while (std::uint64_t{blocks_.size()} * block_size < count) add_block();
   used_ = std::max(used_, count);
+}
+
+void Slots::add_block() {
+  blocks_.push_back(all_free());
+  owned_.emplace_back();
+  keys_.emplace_back();
+  uses_.emplace_back();
+}
+
+void Slots::set_key(SlotNumber number, KeyDigest key) {
+  const auto block = number / block_size;
+  if (block >= uncopied_) put_aside(block);
+  auto& keys = keys_[block];
+  if (!keys) keys = std::make_unique<KeyBytes[]>(block_size);
+  std::memcpy(keys[number % block_size].data(), &key, key_digest_size);
 }
 
 void Slots::make(SlotNumber block) {
@@ -31,29 +42,29 @@ void Slots::make(SlotNumber block) {
   ++owned_count_;
 }
 
-/// Puts a block with room on top of `open_`.
-void Slots::find_room() {
-  if (!open_.empty()) {  // the top one was given back meanwhile
-    uses_[open_.back()].open = false;
-    open_.pop_back();
+/// Puts a block with room on top of its `open_`.
+void Slots::find_room(bool keyed) {
+  auto& open = open_[keyed ? 1 : 0];
+  if (!open.empty()) {  // the top one was given back meanwhile
+    uses_[open.back()].open = false;
+    vacant_.push_back(open.back());
+    open.pop_back();
     return;
   }
   SlotNumber block = static_cast<SlotNumber>(blocks_.size());
   while (!vacant_.empty() && block == blocks_.size()) {
     const auto known = vacant_.back();
     vacant_.pop_back();
-    if (known < blocks_.size() && !owned_[known]) block = known;
+    // One that is still listed comes back when its list drops it.
+    if (known < blocks_.size() && !owned_[known] && !uses_[known].open) block = known;
   }
-  if (block == blocks_.size()) {
-    blocks_.push_back(all_free());
-    owned_.emplace_back();
-    uses_.emplace_back();
-  }
+  if (block == blocks_.size()) add_block();
   make(block);
+  if (keyed) keys_[block] = std::make_unique<KeyBytes[]>(block_size);
   uses_[block] = Use{};
   uses_[block].open = true;
   ++empty_;
-  open_.push_back(block);
+  open.push_back(block);
 }
 
 /// Nobody is in this block any more.
@@ -68,6 +79,7 @@ void Slots::vacate(SlotNumber block) noexcept {
     if (uses_.back().open) return;  // still listed: find_room drops it first
     blocks_.pop_back();
     owned_.pop_back();
+    keys_.pop_back();
     uses_.pop_back();
     used_ = std::min(used_, static_cast<SlotNumber>(blocks_.size() * block_size));
   }
@@ -75,6 +87,7 @@ void Slots::vacate(SlotNumber block) noexcept {
 
 void Slots::release(SlotNumber block) noexcept {
   owned_[block].reset();
+  keys_[block].reset();
   blocks_[block] = all_free();
   --owned_count_;
   vacant_.push_back(block);
@@ -82,7 +95,7 @@ void Slots::release(SlotNumber block) noexcept {
 
 void Slots::rebuild_free_list() {
   counted_ = true;
-  open_.clear();
+  for (auto& open : open_) open.clear();
   vacant_.clear();
   empty_ = 0;
   for (auto block = static_cast<SlotNumber>(blocks_.size()); block-- > 0;) {
@@ -93,9 +106,11 @@ void Slots::rebuild_free_list() {
       uses_[block] = use;
       continue;
     }
+    bool keyed = false;
     for (SlotNumber i = block_size; i-- > 0;) {
       const auto number = block * block_size + i;
       if ((*this)[number].place != Place::free) {
+        keyed = keyed || (*this)[number].keyed;
         ++use.used;
         continue;
       }
@@ -104,11 +119,12 @@ void Slots::rebuild_free_list() {
       slot.next = use.free;
       use.free = number;
     }
+    if (!keyed) keys_[block].reset();
     const bool kept = use.used > 0 || empty_ < kept_empty;
     empty_ += use.used == 0 && kept;
     use.open = kept && use.used < block_size;
     uses_[block] = use;
-    if (use.open) open_.push_back(block);
+    if (use.open) open_[keyed ? 1 : 0].push_back(block);
     if (!kept) release(block);
   }
 }
@@ -120,18 +136,25 @@ void Slots::begin_snapshot() {
 }
 
 void Slots::put_aside(std::size_t block) noexcept {
-  if (block >= aside_.size() || aside_[block]) return;  // newer than the snapshot, or saved
-  aside_[block] = std::make_unique<Slot[]>(block_size);
-  std::copy_n(blocks_[block], block_size, aside_[block].get());
+  if (block >= aside_.size() || aside_[block].slots) return;  // newer than the snapshot, or saved
+  Aside& aside = aside_[block];
+  aside.slots = std::make_unique<Slot[]>(block_size);
+  std::copy_n(blocks_[block], block_size, aside.slots.get());
+  if (!keys_[block]) return;
+  aside.keys = std::make_unique<KeyBytes[]>(block_size);
+  std::copy_n(keys_[block].get(), block_size, aside.keys.get());
 }
 
-bool Slots::copy_block(std::size_t block, Slot* into) noexcept {
-  const Slot* from = aside_[block] ? aside_[block].get() : blocks_[block];
+Slots::Copied Slots::copy_block(std::size_t block, Slot* into, KeyBytes* keys_into) noexcept {
+  Aside& aside = aside_[block];
+  const Slot* from = aside.slots ? aside.slots.get() : blocks_[block];
+  const KeyBytes* keys = aside.slots ? aside.keys.get() : keys_[block].get();
   const bool used = from != all_free();
   std::copy_n(from, block_size, into);
-  aside_[block].reset();
+  if (used && keys != nullptr) std::copy_n(keys, block_size, keys_into);
+  aside = {};
   uncopied_ = block + 1;
-  return used;
+  return {used, used && keys != nullptr};
 }
 
 void Slots::end_snapshot() noexcept {

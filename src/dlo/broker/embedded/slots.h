@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -69,7 +71,13 @@ class Slot {
 };
 static_assert(sizeof(Slot) <= 36, "what a waiting message may cost");
 
-/// Slots by number, in blocks that never move. A freed number is used again first, and a block
+/// What stands for a key in memory; 0: no key. See key_book.h.
+using KeyDigest = std::uint64_t;
+inline constexpr std::size_t key_digest_size = 7;
+using KeyBytes = std::array<char, key_digest_size>;
+
+/// Slots by number, in blocks that never move. Messages with a key have blocks of their own, with
+/// room for its digest: others do not pay for it. A freed number is used again first, and a block
 /// without a message is given back: after a peak the table is as small as before. While a snapshot
 /// is being copied out, block by block, whoever edits a block that is not yet copied first puts its
 /// old content aside: so a snapshot is of one moment and stops nobody.
@@ -77,9 +85,10 @@ class Slots {
  public:
   static constexpr SlotNumber block_size = 1024;
 
-  [[nodiscard]] SlotNumber take() {
-    while (open_.empty() || !owned_[open_.back()]) find_room();
-    const auto block = open_.back();
+  [[nodiscard]] SlotNumber take(bool keyed = false) {
+    auto& open = open_[keyed ? 1 : 0];
+    while (open.empty() || !owned_[open.back()]) find_room(keyed);
+    const auto block = open.back();
     Use& use = uses_[block];
     SlotNumber number = use.free;
     if (number != no_slot) {
@@ -93,7 +102,7 @@ class Slots {
     if (use.used++ == 0) --empty_;
     if (use.used == block_size) {
       use.open = false;
-      open_.pop_back();
+      open.pop_back();
     }
     return number;
   }
@@ -107,7 +116,7 @@ class Slots {
     use.free = number;
     if (!use.open) {
       use.open = true;
-      open_.push_back(block);
+      open_[keys_[block] ? 1 : 0].push_back(block);
     }
     if (--use.used == 0) [[unlikely]]
       vacate(block);
@@ -123,6 +132,13 @@ class Slots {
       put_aside(block);
     return owned_[block][number % block_size];
   }
+  [[nodiscard]] KeyDigest key(SlotNumber number) const noexcept {
+    KeyDigest key = 0;
+    const auto& keys = keys_[number / block_size];
+    if (keys) std::memcpy(&key, keys[number % block_size].data(), key_digest_size);
+    return key;
+  }
+  void set_key(SlotNumber number, KeyDigest key);
   [[nodiscard]] SlotNumber size() const noexcept { return used_; }
   /// Blocks that take memory.
   [[nodiscard]] std::size_t blocks() const noexcept { return owned_count_; }
@@ -141,8 +157,12 @@ class Slots {
 
   void begin_snapshot();
   [[nodiscard]] std::size_t snapshot_blocks() const noexcept { return aside_.size(); }
-  /// Copies the next block as it was when the snapshot began. False: all of it was free.
-  bool copy_block(std::size_t block, Slot* into) noexcept;
+  struct Copied {
+    bool used = false;  // false: all of it was free
+    bool keyed = false;
+  };
+  /// Copies the next block as it was when the snapshot began.
+  Copied copy_block(std::size_t block, Slot* into, KeyBytes* keys_into) noexcept;
   void end_snapshot() noexcept;
 
   // What lines ask of a table.
@@ -163,9 +183,15 @@ class Slots {
     std::uint16_t used = 0;
     bool open = false;  // among `open_`
   };
+  using Keys = std::unique_ptr<KeyBytes[]>;
+  struct Aside {
+    Block slots;
+    Keys keys;
+  };
   void grow(SlotNumber count);
+  void add_block();
   void make(SlotNumber block);
-  void find_room();
+  void find_room(bool keyed);
   void vacate(SlotNumber block) noexcept;
   void release(SlotNumber block) noexcept;
   void put_aside(std::size_t block) noexcept;
@@ -173,14 +199,15 @@ class Slots {
   std::vector<const Slot*> blocks_;  // to read; of a block that is not owned: free slots
   std::vector<Block> owned_;
   std::vector<Use> uses_;
-  std::vector<SlotNumber> open_;    // blocks with room, and some that were given back
-  std::vector<SlotNumber> vacant_;  // blocks that were given back, and some that are gone
+  std::vector<Keys> keys_;           // of blocks whose messages have some
+  std::vector<SlotNumber> open_[2];  // blocks with room, and some that were given back; [1]: keyed
+  std::vector<SlotNumber> vacant_;   // blocks that were given back, and some that are gone
   std::size_t owned_count_ = 0;
   std::size_t empty_ = 0;  // owned, and nobody is in them
   bool counted_ = true;    // false while a journal is read back
   SlotNumber used_ = 0;
   std::size_t uncopied_ = SIZE_MAX;  // first block the snapshot still has to copy
-  std::vector<Block> aside_;
+  std::vector<Aside> aside_;
 };
 
 }  // namespace dlo::embedded

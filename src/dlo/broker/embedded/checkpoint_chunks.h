@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "dlo/broker/embedded/slots.h"
+
+namespace dlo::embedded::checkpoint_format {
+
+/// What a checkpoint is made of: chunks of `kind u8 | size u32 | crc u32 | bytes`. See FORMAT.md.
+inline constexpr char file_name[] = "checkpoint";
+inline constexpr char new_name[] = "checkpoint.new";
+inline constexpr std::string_view magic = "DLOQCKP3";
+inline constexpr std::size_t block_bytes = Slots::block_size * sizeof(Slot);
+inline constexpr std::size_t keys_bytes = Slots::block_size * sizeof(KeyBytes);
+
+enum class Chunk : std::uint8_t {
+  description = 1,
+  arrivals = 2,
+  block = 3,
+  end = 4,
+  free = 5,
+  keys = 6,  // of the block before it
+};
+
+}  // namespace dlo::embedded::checkpoint_format

@@ -1,0 +1,160 @@
+#include <vector>
+
+#include "dlo/broker/embedded/checkpoint.h"
+#include "dlo/broker/embedded/checkpoint_chunks.h"
+#include "dlo/journal/crc32c.h"
+
+namespace dlo::embedded {
+namespace {
+
+using namespace checkpoint_format;
+
+/// Chunks of `kind u8 | size u32 | crc u32 | bytes`, gathered into large writes.
+class ChunkWriter {
+ public:
+  explicit ChunkWriter(File& file) : file_(file) { buffer_.append(magic); }
+
+  Result<void> add(Chunk kind, std::string_view bytes) {
+    ByteWriter out(buffer_);
+    out.u8(static_cast<std::uint8_t>(kind));
+    out.u32(static_cast<std::uint32_t>(bytes.size()));
+    const char type = static_cast<char>(kind);
+    out.u32(crc32c(crc32c(0, {&type, 1}), bytes));
+    buffer_.append(bytes);
+    return buffer_.size() >= flush_at ? flush() : Result<void>{};
+  }
+  Result<void> flush() {
+    const auto done = file_.write_at(size_, buffer_);
+    size_ += buffer_.size();
+    buffer_.clear();
+    return done;
+  }
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+ private:
+  static constexpr std::size_t flush_at = 1U << 20U;
+  File& file_;
+  std::string buffer_;
+  std::uint64_t size_ = 0;
+};
+
+void write_totals(const SourceStats& totals, ByteWriter& out) {
+  for (const auto count :
+       {totals.published, totals.completed, totals.dead_lettered, totals.expired, totals.purged}) {
+    out.number(count);
+  }
+  out.u8(totals.paused);
+}
+
+void write_queue(QueueState& queue, ByteWriter& out) {
+  std::string record;
+  encode(queue.record, record);
+  out.text(record);
+  write_totals(queue.totals, out);
+  for (const Chain& chain : {queue.all, queue.dead}) {
+    out.u32(chain.oldest);
+    out.u32(chain.newest);
+  }
+  out.u8(queue.moving_to.has_value());
+  out.u16(queue.moving_to.value_or(0));
+  std::vector<SlotNumber> rings;
+  queue.keys.for_each_ring([&](SlotNumber last) { rings.push_back(last); });
+  out.number(rings.size());
+  for (const auto last : rings) out.u32(last);
+  std::vector<KeyNote> notes;
+  queue.keys.for_each_note([&](const KeyNote& note) { notes.push_back(note); });
+  out.number(notes.size());
+  for (const KeyNote& note : notes) {
+    out.u64(note.key);
+    out.u32(note.last);
+    out.u8(note.on_hold);
+  }
+  queue.dedupe.save(out);
+}
+
+}  // namespace
+
+std::string describe_holdings(Holdings& holdings, const JournalPosition& position,
+                              std::uint64_t incarnation) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.u32(sizeof(Slot));
+  out.u64(position.sequence);
+  out.u64(position.segment);
+  out.u64(position.offset);
+  out.u64(position.group);
+  out.u32(position.previous_crc);
+  out.u64(incarnation);
+  out.moment(holdings.latest());
+  out.u32(holdings.slots().size());
+  const auto segments = holdings.segments().all();
+  out.number(segments.size());
+  for (const auto& [number, use] : segments) {
+    out.u32(number);
+    out.u64(use.base);
+    out.number(use.placed);
+    out.number(use.records);
+    out.number(use.bytes);
+  }
+  std::vector<const Lease*> leases;
+  for (std::size_t i = 0; i < holdings.leases().size(); ++i) {
+    if (holdings.leases()[i].slot != no_slot) leases.push_back(&holdings.leases()[i]);
+  }
+  out.number(leases.size());
+  for (const Lease* lease : leases) {
+    out.u32(lease->slot);
+    out.u8(lease->started);
+    out.moment(lease->started_at);
+  }
+  out.number(holdings.queue_count());
+  for (std::size_t i = 0; i < holdings.queue_count(); ++i) {
+    write_queue(*holdings.queue(static_cast<std::uint16_t>(i)), out);
+  }
+  return bytes;
+}
+
+Result<std::uint64_t> write_checkpoint_file(FileSystem& files, const std::string& description,
+                                            const std::vector<SlotNumber>& arrivals,
+                                            const FillBlock& next_block) {
+  (void)files.remove(new_name);  // of an attempt that a crash ended
+  auto file = files.open(new_name, OpenMode::create);
+  if (!file) return file.error();
+  ChunkWriter chunks(**file);
+  auto done = chunks.add(Chunk::description, description);
+  std::string notes;
+  ByteWriter out(notes);
+  out.number(arrivals.size());
+  for (const auto slot : arrivals) out.u32(slot);
+  if (done) done = chunks.add(Chunk::arrivals, notes);
+  std::vector<Slot> block(Slots::block_size);
+  std::vector<KeyBytes> keys(Slots::block_size);
+  while (done) {
+    const auto next = next_block(block.data(), keys.data());
+    if (next == NextBlock::none) break;
+    if (next == NextBlock::free) {
+      done = chunks.add(Chunk::free, {});
+      continue;
+    }
+    done = chunks.add(Chunk::block, {reinterpret_cast<const char*>(block.data()), block_bytes});
+    if (done && next == NextBlock::keyed) {
+      done = chunks.add(Chunk::keys, {keys.front().data(), keys_bytes});
+    }
+  }
+  if (done) done = chunks.add(Chunk::end, {});
+  if (done) done = chunks.flush();
+  if (done) done = (*file)->sync();
+  file->reset();
+  if (done) done = files.rename(new_name, file_name);
+  if (done) done = files.sync_names();
+  if (!done) return done.error();
+  return chunks.size();
+}
+
+NextBlock copy_next(Slots& slots, std::size_t& next, Slot* into, KeyBytes* keys) {
+  if (next == slots.snapshot_blocks()) return NextBlock::none;
+  const auto copied = slots.copy_block(next++, into, keys);
+  if (!copied.used) return NextBlock::free;
+  return copied.keyed ? NextBlock::keyed : NextBlock::used;
+}
+
+}  // namespace dlo::embedded
