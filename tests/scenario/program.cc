@@ -22,21 +22,31 @@ namespace {
 using Steady = std::chrono::steady_clock;
 constexpr auto patience = std::chrono::seconds(60);
 
-pid_t spawn(const std::vector<std::string>& arguments, int out, int err) {
-  std::vector<std::string> words = {DLO_PROGRAM};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+/// `in` -1: nothing to read.
+pid_t spawn(std::vector<std::string> words, int in, int out, int err) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  if (in < 0) {
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  } else {
+    posix_spawn_file_actions_adddup2(&actions, in, 0);
+  }
   posix_spawn_file_actions_adddup2(&actions, out, 1);
   posix_spawn_file_actions_adddup2(&actions, err, 2);
   pid_t pid = 0;
   const int failed = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) throw std::runtime_error("cannot start " DLO_PROGRAM);
+  if (failed != 0) throw std::runtime_error("cannot start " + words.front());
   return pid;
+}
+
+std::vector<std::string> dlo_with(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {DLO_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
 }
 
 std::array<int, 2> make_pipe() {
@@ -65,12 +75,15 @@ bool read_some(int fd, std::string& into, Steady::time_point deadline) {
   return got > 0;
 }
 
-}  // namespace
-
-Ended run_dlo(const std::vector<std::string>& arguments) {
+/// `input` fits into a pipe.
+Ended run_words(std::vector<std::string> words, const std::string& input) {
+  const auto in = make_pipe();
   const auto out = make_pipe();
   const auto err = make_pipe();
-  const pid_t pid = spawn(arguments, out[1], err[1]);
+  if (::write(in[1], input.data(), input.size()) < 0) throw std::runtime_error("no input");
+  ::close(in[1]);
+  const pid_t pid = spawn(std::move(words), in[0], out[1], err[1]);
+  ::close(in[0]);
   ::close(out[1]);
   ::close(err[1]);
   Ended ended;
@@ -93,9 +106,22 @@ Ended run_dlo(const std::vector<std::string>& arguments) {
   return ended;
 }
 
+}  // namespace
+
+Ended run_dlo(const std::vector<std::string>& arguments, const std::string& input) {
+  return run_words(dlo_with(arguments), input);
+}
+
+Ended run_shell(const std::string& command, const std::string& directory) {
+  const std::string program = DLO_PROGRAM;
+  const std::string path = program.substr(0, program.rfind('/'));
+  return run_words(
+      {"/bin/sh", "-c", "PATH=" + path + ":$PATH; cd '" + directory + "' && " + command}, "");
+}
+
 Running::Running(const std::vector<std::string>& arguments) {
   const auto out = make_pipe();
-  pid_ = spawn(arguments, out[1], 2);
+  pid_ = spawn(dlo_with(arguments), -1, out[1], 2);
   ::close(out[1]);
   out_ = out[0];
 }

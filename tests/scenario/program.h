@@ -13,8 +13,11 @@ struct Ended {
   std::string err;
 };
 
-/// The dlo program, run to its end. Throws if that takes longer than a minute.
-Ended run_dlo(const std::vector<std::string>& arguments);
+/// The dlo program, run to its end with `input` on its standard input. Throws if that takes longer
+/// than a minute.
+Ended run_dlo(const std::vector<std::string>& arguments, const std::string& input = "");
+/// The same for a command of the shell, which finds `dlo` in its path.
+Ended run_shell(const std::string& command, const std::string& directory);
 
 /// The dlo program, running until it is told to stop.
 class Running {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dlo/cli/client.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/encoding.h"
@@ -15,18 +16,28 @@
 namespace dlo::cli {
 namespace {
 
-constexpr std::size_t page = 1'000;
+constexpr std::uint64_t page = 1'000;
 
-/// Calls `each` with the trail, part by part, and the entry ahead of the part.
-Result<void> walk(Office& office, std::uint64_t after, std::uint64_t most,
+/// Calls `each` with the trail, part by part.
+Result<void> walk(Client& client, std::uint64_t after, std::uint64_t most,
                   const std::function<void(std::span<const AuditEntry>)>& each) {
   while (most > 0) {
-    const auto part = office.extras().ledger->audit(after, std::min<std::uint64_t>(most, page));
-    if (!part) return part.error();
-    if (part->empty()) return {};
-    each(*part);
-    most -= part->size();
-    after = part->back().number;
+    Ask ask{"GET", Address("/v1/audit")
+                       .with("after", std::to_string(after))
+                       .with("limit", std::to_string(std::min(most, page)))
+                       .text()};
+    const auto reply = ask_for(client, ask);
+    if (!reply) return reply.error();
+    std::vector<AuditEntry> part;
+    for (const JsonValue& entry : member(reply->value, "entries").items) {
+      auto parsed = parse_audit_entry(entry.raw);
+      if (!parsed) return parsed.error();
+      part.push_back(std::move(*parsed));
+    }
+    if (part.empty()) return {};
+    each(part);
+    most -= std::min<std::uint64_t>(most, part.size());
+    after = part.back().number;
   }
   return {};
 }
@@ -42,32 +53,28 @@ void print_rows(Context& context, const std::vector<AuditEntry>& entries) {
     table.add({std::to_string(each.number), to_iso8601(each.act.at), each.act.actor, each.act.act,
                each.act.subject, each.act.detail});
   }
-  if (context.format == Format::csv) {
-    table.print_csv(context.out);
-  } else {
-    table.print(context.out, context.width);
-  }
+  print(context, table);
 }
 
 }  // namespace
 
 int audit_list(Context& context, const AuditArguments& arguments) {
-  auto office = open_for_reading(context);
-  if (!office) return fail(context, office.error());
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
   std::vector<AuditEntry> rows;  // of a table, whose columns fit all of it
   std::uint64_t count = 0;
   const bool lines = context.format == Format::json || context.format == Format::ndjson;
   const auto walked =
-      walk(**office, arguments.after, arguments.limit, [&](std::span<const AuditEntry> part) {
+      walk(**client, arguments.after, arguments.limit, [&](std::span<const AuditEntry> part) {
         count += part.size();
         for (const AuditEntry& each : part) {
           if (lines) context.out << to_json(each) << "\n";
           if (!lines) rows.push_back(each);
         }
       });
-  if (!walked) return fail(context, walked.error());
+  if (!walked) return refuse(context, walked.error());
   if (count == 0) {
-    if (!lines) context.out << "Nothing was done yet.\n";
+    context.err << "Nothing was done yet.\n";
     return exit_nothing_matched;
   }
   if (!lines) print_rows(context, rows);
@@ -75,17 +82,18 @@ int audit_list(Context& context, const AuditArguments& arguments) {
 }
 
 int audit_verify(Context& context, const AuditArguments& arguments) {
-  auto office = open_for_reading(context);
-  if (!office) return fail(context, office.error());
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
   std::optional<AuditEntry> last;
   std::optional<std::uint64_t> broken;
   bool head_seen = arguments.head.empty();
-  const auto walked = walk(**office, 0, UINT64_MAX, [&](std::span<const AuditEntry> part) {
+  // The chain is checked here, not where it is kept: who changed it could answer anything.
+  const auto walked = walk(**client, 0, UINT64_MAX, [&](std::span<const AuditEntry> part) {
     if (!broken) broken = first_broken(part, last ? &*last : nullptr);
     for (const AuditEntry& each : part) head_seen = head_seen || each.hash == arguments.head;
     last = part.back();
   });
-  if (!walked) return fail(context, walked.error());
+  if (!walked) return refuse(context, walked.error());
   if (broken) {
     context.err
         << "The audit trail is broken at entry " << *broken

@@ -3,14 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <ostream>
 
+#include "dlo/cli/grammar.h"
 #include "dlo/cli/verbs.h"
 
 namespace dlo::cli {
 namespace {
-
-const std::map<std::string, Format> formats = {{"table", Format::table}, {"wide", Format::wide},
-                                               {"json", Format::json},   {"ndjson", Format::ndjson},
-                                               {"csv", Format::csv},     {"id", Format::id}};
 
 /// Everything the command line can say, and the verb it chose.
 struct Parsed {
@@ -27,53 +24,6 @@ struct Parsed {
   std::vector<std::string> ids;
   std::function<int(Context&)> verb;
 };
-
-void add_output(CLI::App* command, Context& context) {
-  command->add_option("-o,--output", context.format, "table, wide, json, ndjson, csv or id")
-      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
-      ->type_name("FORMAT");
-}
-
-void add_data(CLI::App* command, Context& context) {
-  command->add_option("--data", context.data, "Directory of the office")
-      ->envname("DLO_DATA")
-      ->capture_default_str();
-}
-
-/// Whom a verb asks: a server, or a directory.
-void add_target(CLI::App* command, Context& context) {
-  add_data(command, context);
-  command->add_option("--server", context.server, "Ask this server, such as http://host:8080")
-      ->envname("DLO_SERVER")
-      ->type_name("URL");
-  command->add_option("--token", context.token, "Its token; a file does not show in ps")
-      ->envname("DLO_TOKEN")
-      ->type_name("TOKEN");
-  command->add_option("--token-file", context.token_file, "A file that begins with the token")
-      ->envname("DLO_TOKEN_FILE")
-      ->type_name("FILE");
-  command->add_option("--ca-file", context.ca_file, "Who vouches for the server (PEM)")
-      ->envname("DLO_CA_FILE")
-      ->type_name("FILE");
-}
-
-void add_watch(CLI::App* command, WatchArguments& watch) {
-  command->add_flag("--watch", watch.on, "Again every two seconds, until Ctrl-C");
-}
-
-void add_selection(CLI::App* command, Selection& selection) {
-  command->add_option("query,--query,--where", selection.query,
-                      "Such as 'status:open error:\"timed out\" age:>2d' (docs/query.md)");
-  command->add_option("--status", selection.statuses, "One or more, or 'open'")->delimiter(',');
-  command->add_option("--source", selection.source);
-  command->add_option("--category", selection.category);
-  command->add_option("--group", selection.group, "Group id");
-  command->add_option("--type", selection.type, "Event type");
-  command->add_option("--key", selection.key);
-  command->add_option("--error", selection.words, "Words of the error text; all must be there");
-  command->add_option("--since", selection.since, "Died since then: 2d, 2026-03-01");
-  command->add_option("--until", selection.until, "Died until then");
-}
 
 void add_explain(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command = app.add_subcommand(
@@ -110,7 +60,7 @@ void add_profile(CLI::App& app, Parsed& parsed, Context& context) {
 void add_list(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command = app.add_subcommand("list", "Dead letters, newest first")->alias("search");
   auto& arguments = parsed.list;
-  add_selection(command, arguments.selection);
+  add_selection(command, arguments.selection, true);
   command
       ->add_option("--columns", arguments.columns,
                    "More columns: payment_id=body.PaymentId,tenant=header.tenant")
@@ -127,7 +77,7 @@ void add_list(CLI::App& app, Parsed& parsed, Context& context) {
   command->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return list(c, parsed.list); }; });
   auto* number = app.add_subcommand("count", "How many dead letters match, or a bound");
-  add_selection(number, arguments.selection);
+  add_selection(number, arguments.selection, true);
   add_target(number, context);
   number->callback([&parsed] {
     parsed.verb = [&parsed](Context& c) { return count(c, parsed.list.selection); };
@@ -205,16 +155,16 @@ void add_token(CLI::App& app, Parsed& parsed, Context& context) {
   create->add_option("--role", parsed.token.role, "reader, operator or admin")
       ->capture_default_str();
   create->add_option("--expires-in", parsed.token.expires_in, "Such as 90d; default: never");
-  add_data(create, context);
+  add_target(create, context);
   create->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return token_create(c, parsed.token); }; });
   auto* all = command->add_subcommand("list", "Every token, also those that ended");
-  add_data(all, context);
+  add_target(all, context);
   add_output(all, context);
   all->callback([&parsed] { parsed.verb = [](Context& c) { return token_list(c); }; });
   auto* revoke = command->add_subcommand("revoke", "End a token for good");
   revoke->add_option("id", parsed.token.id, "As `dlo token list` shows it")->required();
-  add_data(revoke, context);
+  add_target(revoke, context);
   revoke->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return token_revoke(c, parsed.token); }; });
 }
@@ -226,13 +176,13 @@ void add_audit(CLI::App& app, Parsed& parsed, Context& context) {
   auto* all = command->add_subcommand("list", "The trail, oldest first; -o ndjson exports it");
   all->add_option("--after", arguments.after, "Go on after this entry")->capture_default_str();
   all->add_option("--limit", arguments.limit)->capture_default_str();
-  add_data(all, context);
+  add_target(all, context);
   add_output(all, context);
   all->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return audit_list(c, parsed.audit); }; });
   auto* verify = command->add_subcommand("verify", "Find the first entry that was tampered with");
   verify->add_option("--head", arguments.head, "A hash printed earlier: it must still be there");
-  add_data(verify, context);
+  add_target(verify, context);
   verify->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return audit_verify(c, parsed.audit); }; });
 }
@@ -245,7 +195,7 @@ void add_poison(CLI::App& app, Parsed& parsed, Context& context) {
                         int (*run)(Context&, const PoisonArguments&)) {
     auto* sub = command->add_subcommand(name, about);
     sub->add_option("kind", arguments.kind, "orchestrations or activities")->required();
-    add_data(sub, context);
+    add_target(sub, context);
     sub->callback([&parsed, run] {
       parsed.verb = [&parsed, run](Context& c) { return run(c, parsed.poison); };
     });
@@ -264,12 +214,19 @@ void add_poison(CLI::App& app, Parsed& parsed, Context& context) {
 }
 
 /// `command` runs `verb` with the queue arguments.
-void on_queue(CLI::App* command, Parsed& parsed, Context& context,
+void on_files(CLI::App* command, Parsed& parsed, Context& context,
               int (*verb)(Context&, const QueueArguments&)) {
   add_data(command, context);
   command->callback([&parsed, verb] {
     parsed.verb = [&parsed, verb](Context& c) { return verb(c, parsed.queue); };
   });
+}
+
+/// The same, at a server or a directory.
+void on_queue(CLI::App* command, Parsed& parsed, Context& context,
+              int (*verb)(Context&, const QueueArguments&)) {
+  on_files(command, parsed, context, verb);
+  add_server(command, context);
 }
 
 void add_queue_name(CLI::App* command, QueueArguments& arguments) {
@@ -307,7 +264,7 @@ void add_queue_changes(CLI::App* command, Parsed& parsed, Context& context) {
 
 void add_queue(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command =
-      app.add_subcommand("queue", "The embedded queues of a directory")->require_subcommand(1);
+      app.add_subcommand("queue", "Queues of the server or the directory")->require_subcommand(1);
   auto& arguments = parsed.queue;
   auto* all = command->add_subcommand("list", "Every queue and what is in it");
   add_output(all, context);
@@ -315,20 +272,35 @@ void add_queue(CLI::App& app, Parsed& parsed, Context& context) {
   auto* peek = command->add_subcommand("peek", "The oldest messages that nobody has leased");
   add_queue_name(peek, arguments);
   peek->add_option("--limit", arguments.limit)->capture_default_str()->check(CLI::Range(1, 10'000));
-  peek->add_flag("--dead", arguments.dead, "Of the queue's own dead set");
   add_output(peek, context);
   on_queue(peek, parsed, context, queue_peek);
+  auto* receive = command->add_subcommand(
+      "receive", "Take messages under a lease, as a worker does; each counts as an attempt");
+  add_queue_name(receive, arguments);
+  receive->add_option("--limit", arguments.limit)
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  on_queue(receive, parsed, context, queue_receive);
+  auto* settle =
+      command->add_subcommand("settle", "Say what became of a message that was received");
+  add_queue_name(settle, arguments);
+  settle->add_option("lease", arguments.id, "As receive printed it")->required();
+  settle
+      ->add_option("outcome", arguments.outcome, "complete, fail, release, abandon or dead_letter")
+      ->capture_default_str();
+  settle->add_option("--error", arguments.error, "Why it failed");
+  on_queue(settle, parsed, context, queue_settle);
   add_queue_changes(command, parsed, context);
   auto* fsck = command->add_subcommand("fsck", "Read every byte and say what is damaged");
-  on_queue(fsck, parsed, context, [](Context& c, const QueueArguments&) { return queue_fsck(c); });
+  on_files(fsck, parsed, context, [](Context& c, const QueueArguments&) { return queue_fsck(c); });
   auto* repair = command->add_subcommand(
       "repair", "Say what damage affects; --yes sets the damaged bytes aside and goes on");
   repair->add_flag("--yes", arguments.yes, "Really");
-  on_queue(repair, parsed, context, queue_repair);
+  on_files(repair, parsed, context, queue_repair);
   auto* dump = command->add_subcommand("dump", "Every record; -o ndjson: every message");
   dump->add_option("--queue", arguments.queue, "Only this one");
   add_output(dump, context);
-  on_queue(dump, parsed, context, queue_dump);
+  on_files(dump, parsed, context, queue_dump);
 }
 
 }  // namespace
@@ -338,10 +310,14 @@ int run(int argc, const char* const* argv, Context& context) {
   CLI::App app("Dead Letter Office: failed messages, kept, understood and sent back", "dlo");
   app.require_subcommand(1);
   app.set_version_flag("--version", "dlo " DLO_VERSION);
+  const Grammar grammar{app, context, parsed.verb};
   add_explain(app, parsed, context);
   add_profile(app, parsed, context);
   add_list(app, parsed, context);
   add_show_and_stats(app, parsed, context);
+  add_acts(grammar);
+  add_replay(grammar);
+  add_groups(grammar);
   add_queue(app, parsed, context);
   add_demo_and_serve(app, parsed, context);
   add_config(app, parsed, context);

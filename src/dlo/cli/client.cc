@@ -61,8 +61,8 @@ Code code_of(int status) noexcept {
 /// What this side can add to what the server said.
 std::string advice(const Client& client, int status, const std::string& code) {
   if (status == 401) {
-    return " Give a token with --token-file FILE or DLO_TOKEN; whoever owns the server's data "
-           "directory makes one: dlo token create NAME --role reader.";
+    return " Give yours with --token-file FILE or DLO_TOKEN. An admin makes one with `dlo token "
+           "create`; so does the owner of the data directory, while no server runs.";
   }
   if (code == "role_too_low") {
     return " An admin makes such a token: dlo token create NAME --role ROLE.";

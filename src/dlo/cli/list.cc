@@ -135,7 +135,7 @@ int say_how_it_ended(Context& context, const Listing& listing) {
 int list(Context& context, const ListArguments& arguments) {
   const auto client = connect(context, Need::look);
   if (!client) return refuse(context, client.error());
-  return watched(context, arguments.watch, [&] {
+  return watched(context, arguments.watch, [&]() -> int {
     const auto listing = fetch(**client, arguments);
     if (!listing) return refuse(context, listing.error());
     print(context, *listing, !arguments.form.empty());

@@ -1,7 +1,9 @@
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "dlo/api/service.h"
@@ -128,7 +130,10 @@ bool has_office(const Context& context) {
 Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Need need) {
   SqliteOptions options;
   options.read_only = need == Need::look;
-  if (!options.read_only && need != Need::make && !has_office(context)) {
+  std::error_code ignored;
+  // A directory may have been a queue's alone so far.
+  const bool queues_only = std::filesystem::is_directory(context.data + "/queues", ignored);
+  if (!options.read_only && need != Need::make && !queues_only && !has_office(context)) {
     return explained({Code::not_found, "cli.connect", ""}, context);
   }
   auto office = SqliteOffice::open(context.data, options);

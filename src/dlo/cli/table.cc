@@ -27,10 +27,6 @@ std::string quoted(std::string_view cell) {
   return text + '"';
 }
 
-void pad(std::ostream& out, std::size_t columns) {
-  for (std::size_t i = 0; i < columns; ++i) out << ' ';
-}
-
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -96,18 +92,19 @@ std::vector<std::size_t> Table::widths(std::size_t limit) const {
 void Table::print(std::ostream& out, std::size_t width, bool colour) const {
   const auto wide = widths(width);
   const auto line = [&](const std::vector<std::string>& cells, bool title) {
+    std::string whole;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const std::string text = cut(printable(cells[i]), wide[i]);
       const std::size_t rest = wide[i] - std::min(wide[i], display_width(text));
-      if (columns_[i].align == Align::right) pad(out, rest);
+      if (columns_[i].align == Align::right) whole.append(rest, ' ');
       std::string_view chosen;
       if (colour && title) chosen = paint::bold;
       if (colour && !title && columns_[i].colour != nullptr) chosen = columns_[i].colour(text);
-      out << chosen << text << (chosen.empty() ? "" : paint::plain);
-      if (i + 1 == cells.size()) break;
-      pad(out, gap + (columns_[i].align == Align::left ? rest : 0));
+      whole.append(chosen).append(text).append(chosen.empty() ? "" : paint::plain);
+      whole.append(gap + (columns_[i].align == Align::left ? rest : 0), ' ');
     }
-    out << '\n';
+    whole.resize(whole.find_last_not_of(' ') + 1);
+    out << whole << '\n';
   };
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);

@@ -56,20 +56,24 @@ struct QueueArguments {
   std::string type;
   std::string key;
   std::string delay;  // as parse_duration reads it
+  std::string outcome = "complete";
+  std::string error;
   std::size_t limit = 10;
-  bool dead = false;
   bool yes = false;
 };
-// Queues of a directory that no server works in.
+// Queues of a server, or of a directory that no server works in.
 int queue_list(Context& context);
 int queue_peek(Context& context, const QueueArguments& arguments);
+int queue_receive(Context& context, const QueueArguments& arguments);
+int queue_settle(Context& context, const QueueArguments& arguments);
 int queue_send(Context& context, const QueueArguments& arguments);
 int queue_purge(Context& context, const QueueArguments& arguments);
 int queue_pause(Context& context, const QueueArguments& arguments, bool paused);
 int queue_move(Context& context, const QueueArguments& arguments);
+// Files of queues that nobody works in.
 int queue_fsck(Context& context);
 int queue_repair(Context& context, const QueueArguments& arguments);
-// ... and beside one, too: it only looks.
+// ... and beside somebody, too: it only looks.
 int queue_dump(Context& context, const QueueArguments& arguments);
 
 struct DemoArguments {
@@ -93,7 +97,7 @@ struct PoisonArguments {
   std::int64_t id = 0;
   bool yes = false;
 };
-// Poisoned items of durable runtimes (S3-31..38). The last two need a directory no server works in.
+// Poisoned items of durable runtimes (S3-31..38).
 int poison_list(Context& context, const PoisonArguments& arguments);
 int poison_show(Context& context, const PoisonArguments& arguments);
 int poison_remove(Context& context, const PoisonArguments& arguments);

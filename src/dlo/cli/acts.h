@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "dlo/cli/job_run.h"
+#include "dlo/cli/selection.h"
+#include "dlo/cli/watch.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::cli {
+
+/// What many dead letters are chosen by, and what is said with an act on them.
+struct BulkArguments {
+  std::vector<std::string> ids;  // `-`: those on standard input
+  Selection selection;
+  bool newest_first = false;
+  std::uint64_t limit = 0;  // 0: all
+  std::uint64_t rate = 0;   // a second; 0: as fast as it goes
+  std::string by;
+  std::string how;
+  std::string notes;
+  JobWill will;
+};
+
+[[nodiscard]] Result<std::vector<std::string>> ids_of(Context& context,
+                                                      const std::vector<std::string>& said);
+
+using JobExtras = std::function<void(JsonWriter&)>;
+/// The body of POST /v1/jobs. Refused unless either ids or a query say what it is about.
+[[nodiscard]] Result<std::string> job_body(const std::string& act, const BulkArguments& arguments,
+                                           const std::vector<std::string>& ids,
+                                           const JobExtras& extras);
+
+/// resolve, archive, discard or restore: ids one by one, a query as a job.
+int act(Context& context, const std::string& act, const BulkArguments& arguments);
+
+struct NoteArguments {
+  std::string id;
+  std::string text;
+  std::string by;
+};
+int note(Context& context, const NoteArguments& arguments);
+
+struct TagArguments {
+  std::string id;
+  std::vector<std::string> add;
+  std::vector<std::string> remove;
+};
+int tag(Context& context, const TagArguments& arguments);
+
+struct ReplayArguments {
+  BulkArguments bulk;
+  std::string to;
+  std::uint64_t canary = 0;
+  std::string stop_if_fail = "5%";
+  std::string watch;
+  std::uint64_t max_replays = 0;
+  bool quarantined_too = false;
+  std::vector<std::string> strip;
+};
+int replay(Context& context, const ReplayArguments& arguments);
+
+struct JobArguments {
+  std::string id;
+  std::string outcome;
+};
+int job_list(Context& context, const WatchArguments& watch);
+int job_show(Context& context, const JobArguments& arguments);
+int job_items(Context& context, const JobArguments& arguments);
+int job_watch(Context& context, const JobArguments& arguments);
+/// start, pause, resume or cancel.
+int job_change(Context& context, const JobArguments& arguments, const std::string& verb,
+               const JobWill& will);
+
+struct GroupArguments {
+  std::string id;
+  std::string order = "open";
+  std::uint64_t limit = 50;
+  std::string owner;
+  std::string length;  // of a snooze
+  std::string text;
+  BulkArguments bulk;
+  WatchArguments watch;
+};
+int group_list(Context& context, const GroupArguments& arguments);
+int group_show(Context& context, const GroupArguments& arguments);
+/// Resolves what is open of it, then the group itself.
+int group_resolve(Context& context, const GroupArguments& arguments);
+int group_status(Context& context, const GroupArguments& arguments, const std::string& status);
+int group_assign(Context& context, const GroupArguments& arguments);
+int group_ticket(Context& context, const GroupArguments& arguments);
+int group_note(Context& context, const GroupArguments& arguments);
+
+}  // namespace dlo::cli

@@ -1,0 +1,66 @@
+#include "dlo/cli/grammar.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+namespace dlo::cli {
+namespace {
+
+const std::map<std::string, Format> formats = {{"table", Format::table}, {"wide", Format::wide},
+                                               {"json", Format::json},   {"ndjson", Format::ndjson},
+                                               {"csv", Format::csv},     {"id", Format::id}};
+
+}  // namespace
+
+void add_output(CLI::App* command, Context& context) {
+  command->add_option("-o,--output", context.format, "table, wide, json, ndjson, csv or id")
+      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
+      ->type_name("FORMAT");
+}
+
+void add_data(CLI::App* command, Context& context) {
+  command->add_option("--data", context.data, "Directory of the office")
+      ->envname("DLO_DATA")
+      ->capture_default_str();
+}
+
+void add_target(CLI::App* command, Context& context) {
+  add_data(command, context);
+  add_server(command, context);
+}
+
+void add_server(CLI::App* command, Context& context) {
+  command->add_option("--server", context.server, "Ask this server, such as http://host:8080")
+      ->envname("DLO_SERVER")
+      ->type_name("URL");
+  command->add_option("--token", context.token, "Its token; a file does not show in ps")
+      ->envname("DLO_TOKEN")
+      ->type_name("TOKEN");
+  command->add_option("--token-file", context.token_file, "A file that begins with the token")
+      ->envname("DLO_TOKEN_FILE")
+      ->type_name("FILE");
+  command->add_option("--ca-file", context.ca_file, "Who vouches for the server (PEM)")
+      ->envname("DLO_CA_FILE")
+      ->type_name("FILE");
+}
+
+void add_watch(CLI::App* command, WatchArguments& watch) {
+  command->add_flag("--watch", watch.on, "Again every two seconds, until Ctrl-C");
+}
+
+void add_selection(CLI::App* command, Selection& selection, bool positional) {
+  command->add_option(positional ? "query,--query,--where" : "--where,--query", selection.query,
+                      "Such as 'status:open error:\"timed out\" age:>2d' (docs/query.md)");
+  command->add_option("--status", selection.statuses, "One or more, or 'open'")->delimiter(',');
+  command->add_option("--source", selection.source);
+  command->add_option("--category", selection.category);
+  command->add_option("--group", selection.group, "Group id");
+  command->add_option("--type", selection.type, "Event type");
+  command->add_option("--key", selection.key);
+  command->add_option("--error", selection.words, "Words of the error text; all must be there");
+  command->add_option("--since", selection.since, "Died since then: 2d, 2026-03-01");
+  command->add_option("--until", selection.until, "Died until then");
+}
+
+}  // namespace dlo::cli

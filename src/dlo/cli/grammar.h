@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+
+#include "dlo/cli/context.h"
+#include "dlo/cli/selection.h"
+#include "dlo/cli/watch.h"
+
+namespace CLI {
+class App;
+}
+
+namespace dlo::cli {
+
+/// The verb a command line chose, with its arguments.
+using Verb = std::function<int(Context&)>;
+
+/// What a command line can say, while it is put together: every `add_...` adds verbs to `app`,
+/// whose options write into `context` and whose callbacks set `verb`.
+struct Grammar {
+  CLI::App& app;
+  Context& context;
+  Verb& verb;
+};
+
+void add_acts(const Grammar& grammar);    // resolve, archive, discard, restore, note, tag
+void add_replay(const Grammar& grammar);  // replay, job
+void add_groups(const Grammar& grammar);  // group
+
+// Options that many verbs share.
+void add_output(CLI::App* command, Context& context);
+void add_data(CLI::App* command, Context& context);
+void add_target(CLI::App* command, Context& context);  // whom a verb asks: a server or a directory
+void add_server(CLI::App* command, Context& context);  // ... a server only
+void add_watch(CLI::App* command, WatchArguments& watch);
+void add_selection(CLI::App* command, Selection& selection, bool positional);
+
+}  // namespace dlo::cli

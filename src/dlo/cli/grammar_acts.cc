@@ -1,0 +1,180 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "dlo/cli/acts.h"
+#include "dlo/cli/grammar.h"
+
+namespace dlo::cli {
+namespace {
+
+/// `command` runs `run` with the arguments it owns from now on.
+template <typename Arguments, typename Run>
+void on(const Grammar& grammar, CLI::App* command, const std::shared_ptr<Arguments>& arguments,
+        Run run) {
+  add_target(command, grammar.context);
+  command->callback([&verb = grammar.verb, arguments, run] {
+    verb = [arguments, run](Context& context) { return run(context, *arguments); };
+  });
+}
+
+void add_will(CLI::App* command, JobWill& will) {
+  command->add_flag("--yes,-y", will.yes, "Do not ask");
+  command->add_flag("--dry-run", will.dry_run, "Only say what would be done");
+  command->add_flag("--wait", will.wait, "Until it is over, with a progress bar");
+}
+
+void add_bulk(CLI::App* command, BulkArguments& bulk) {
+  command->add_option("id", bulk.ids, "Ids; - reads them from standard input");
+  add_selection(command, bulk.selection, false);
+  command->add_option("--limit", bulk.limit, "Not more than this many");
+  command->add_option("--rate", bulk.rate, "Not more than this many a second");
+  command->add_option("--notes,--reason", bulk.notes, "Why; kept, and in the audit trail");
+  add_will(command, bulk.will);
+}
+
+void add_act(const Grammar& grammar, const char* name, const char* about) {
+  auto* command = grammar.app.add_subcommand(name, about);
+  const auto bulk = std::make_shared<BulkArguments>();
+  add_bulk(command, *bulk);
+  const std::string act_name = name;
+  if (act_name == "resolve") {
+    command->add_option("--by", bulk->by, "Who dealt with it, if not you");
+    command->add_option("--how", bulk->how, "manual, unless said otherwise");
+  }
+  if (act_name == "restore") command->alias("undo");
+  on(grammar, command, bulk,
+     [act_name](Context& c, const BulkArguments& a) { return act(c, act_name, a); });
+}
+
+}  // namespace
+
+void add_acts(const Grammar& grammar) {
+  add_act(grammar, "resolve", "Close dead letters: somebody has dealt with them");
+  add_act(grammar, "archive", "Hide dead letters; restore brings them back");
+  add_act(grammar, "discard", "Give dead letters up; restore brings them back for a while");
+  add_act(grammar, "restore", "Take back a resolve, archive or discard");
+  auto* noting = grammar.app.add_subcommand("note", "Write something down about a dead letter");
+  const auto words = std::make_shared<NoteArguments>();
+  noting->add_option("id", words->id)->required();
+  noting->add_option("text", words->text)->required();
+  noting->add_option("--by", words->by, "Who says so, if not you");
+  on(grammar, noting, words, note);
+  auto* tagging = grammar.app.add_subcommand("tag", "Tags of a dead letter; tag:NAME finds them");
+  const auto tags = std::make_shared<TagArguments>();
+  tagging->add_option("id", tags->id)->required();
+  tagging->add_option("add,--add", tags->add, "Tags to add");
+  tagging->add_option("--remove", tags->remove, "Tags to take away");
+  on(grammar, tagging, tags, tag);
+}
+
+void add_replay(const Grammar& grammar) {
+  auto* command = grammar.app
+                      .add_subcommand("replay",
+                                      "Send dead letters back: plans, asks, and works as "
+                                      "a job that survives")
+                      ->alias("redrive")
+                      ->alias("requeue");
+  const auto arguments = std::make_shared<ReplayArguments>();
+  add_bulk(command, arguments->bulk);
+  command->add_option("--to", arguments->to, "Queue to send to; default: where each came from");
+  command->add_option("--canary", arguments->canary,
+                      "Send this many first and wait what becomes of them, then more and more");
+  command->add_option("--stop-if-fail", arguments->stop_if_fail, "Stop if more than this come back")
+      ->capture_default_str();
+  command->add_option("--watch-for", arguments->watch,
+                      "What is not back after this counts as cured; 1m unless said otherwise");
+  command->add_option("--max-replays", arguments->max_replays,
+                      "Quarantine what was sent this often before");
+  command->add_flag("--quarantined-too", arguments->quarantined_too);
+  command->add_option("--strip", arguments->strip, "Headers to leave out")->delimiter(',');
+  command->add_flag("--newest-first", arguments->bulk.newest_first);
+  on(grammar, command, arguments, replay);
+
+  auto* jobs = grammar.app.add_subcommand("job", "Bulk acts, and how far they are")
+                   ->alias("jobs")
+                   ->require_subcommand(1);
+  const auto watch = std::make_shared<WatchArguments>();
+  auto* all = jobs->add_subcommand("list", "Every job, newest first");
+  add_watch(all, *watch);
+  add_output(all, grammar.context);
+  on(grammar, all, watch, job_list);
+  const auto job = std::make_shared<JobArguments>();
+  const auto will = std::make_shared<JobWill>();
+  const auto one = [&](const char* name, const char* about) {
+    auto* sub = jobs->add_subcommand(name, about);
+    sub->add_option("job", job->id, "Job id")->required();
+    return sub;
+  };
+  auto* shown = one("show", "What a job does, and how far it is");
+  add_output(shown, grammar.context);
+  on(grammar, shown, job, job_show);
+  auto* items = one("items", "What became of each dead letter of a job");
+  items->add_option("--outcome", job->outcome, "Only these: ok, refused, changed, returned, …");
+  add_output(items, grammar.context);
+  on(grammar, items, job, job_items);
+  on(grammar, one("watch", "Follow a job to its end"), job, job_watch);
+  for (const auto& [name, about] : {std::pair{"start", "Begin a planned job"},
+                                    std::pair{"pause", "Stop for now; resume goes on"},
+                                    std::pair{"resume", "Go on with a paused job"},
+                                    std::pair{"cancel", "Stop for good; what was done stays"}}) {
+    auto* sub = one(name, about);
+    sub->add_flag("--wait", will->wait, "Until it is over");
+    on(grammar, sub, job, [will, verb = std::string(name)](Context& c, const JobArguments& a) {
+      return job_change(c, a, verb, *will);
+    });
+  }
+}
+
+void add_groups(const Grammar& grammar) {
+  auto* groups = grammar.app.add_subcommand("group", "Dead letters of one cause, together")
+                     ->alias("groups")
+                     ->require_subcommand(1);
+  const auto arguments = std::make_shared<GroupArguments>();
+  auto* all = groups->add_subcommand("list", "Every group");
+  all->add_option("--order", arguments->order, "open (most first) or seen (newest first)")
+      ->check(CLI::IsMember({"open", "seen"}))
+      ->capture_default_str();
+  all->add_option("--limit", arguments->limit)->check(CLI::Range(1, 500))->capture_default_str();
+  add_watch(all, arguments->watch);
+  add_output(all, grammar.context);
+  on(grammar, all, arguments, group_list);
+  const auto one = [&](const char* name, const char* about) {
+    auto* sub = groups->add_subcommand(name, about);
+    sub->add_option("group", arguments->id, "Group id")->required();
+    return sub;
+  };
+  auto* shown = one("show", "What is known of a group");
+  add_output(shown, grammar.context);
+  on(grammar, shown, arguments, group_show);
+  auto* resolve = one("resolve", "Resolve what is open of it, and the group");
+  resolve->add_option("--notes,--reason", arguments->bulk.notes, "Why; kept with the group");
+  resolve->add_option("--by", arguments->bulk.by, "Who dealt with it, if not you");
+  add_will(resolve, arguments->bulk.will);
+  on(grammar, resolve, arguments, group_resolve);
+  for (const auto& [name, status, about] :
+       {std::tuple{"ack", "acknowledged", "Somebody has seen it"},
+        std::tuple{"fixing", "fixing", "Somebody works on it"},
+        std::tuple{"ignore", "ignored", "Nobody has to care"},
+        std::tuple{"reopen", "open", "Somebody has to care again"}}) {
+    on(grammar, one(name, about), arguments,
+       [status = std::string(status)](Context& c, const GroupArguments& a) {
+         return group_status(c, a, status);
+       });
+  }
+  auto* snooze = one("snooze", "Not now");
+  snooze->add_option("length", arguments->length, "Such as 4h or 2d")->required();
+  on(grammar, snooze, arguments,
+     [](Context& c, const GroupArguments& a) { return group_status(c, a, "snoozed"); });
+  auto* assign = one("assign", "Make it somebody's");
+  assign->add_option("owner", arguments->owner)->required();
+  on(grammar, assign, arguments, group_assign);
+  auto* ticket = one("ticket", "Link the ticket");
+  ticket->add_option("url", arguments->text)->required();
+  on(grammar, ticket, arguments, group_ticket);
+  auto* noting = one("note", "Add a line to its notes; they survive replays");
+  noting->add_option("text", arguments->text)->required();
+  on(grammar, noting, arguments, group_note);
+}
+
+}  // namespace dlo::cli

@@ -1,0 +1,150 @@
+#include <ostream>
+#include <string>
+
+#include "dlo/cli/acts.h"
+#include "dlo/cli/client.h"
+#include "dlo/cli/table.h"
+#include "dlo/cli/verbs.h"
+#include "dlo/core/duration.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::cli {
+namespace {
+
+std::string path_of(const GroupArguments& arguments) {
+  return Address("/v1/groups").step(arguments.id).text();
+}
+
+int show_one(Context& context, const Reply& reply) {
+  if (context.format == Format::json || context.format == Format::ndjson) {
+    context.out << *reply.text;
+    return exit_ok;
+  }
+  for (const JsonMember& each : reply.value.members) {
+    const std::string value = text_of(reply.value, each.name);
+    if (value.empty() || value == "[]") continue;
+    context.out << each.name << std::string(each.name.size() < 16 ? 16 - each.name.size() : 1, ' ')
+                << printable(value) << "\n";
+  }
+  return exit_ok;
+}
+
+/// Changes what `fill` says, and shows the group as it is then.
+int change(Context& context, Client& client, const GroupArguments& arguments,
+           const std::function<void(JsonWriter&)>& fill) {
+  JsonWriter json;
+  json.begin_object();
+  fill(json);
+  json.end_object();
+  const auto reply = ask_for(client, {"PATCH", path_of(arguments), json.take()});
+  if (!reply) return refuse(context, reply.error());
+  context.out << "group " << arguments.id << " is " << text_of(reply->value, "status");
+  const std::string owner = text_of(reply->value, "owner");
+  if (!owner.empty()) context.out << ", owner " << printable(owner);
+  context.out << "\n";
+  return exit_ok;
+}
+
+int change(Context& context, const GroupArguments& arguments,
+           const std::function<void(JsonWriter&)>& fill) {
+  const auto client = connect(context, Need::act);
+  if (!client) return refuse(context, client.error());
+  return change(context, **client, arguments, fill);
+}
+
+/// What is noted already, and one line more.
+Result<std::string> notes_with(Client& client, const GroupArguments& arguments,
+                               const std::string& line) {
+  const auto reply = ask_for(client, {"GET", path_of(arguments)});
+  if (!reply) return reply.error();
+  const std::string before = text_of(reply->value, "notes");
+  return before + (before.empty() || line.empty() ? "" : "\n") + line;
+}
+
+}  // namespace
+
+int group_list(Context& context, const GroupArguments& arguments) {
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  const std::string target = Address("/v1/groups")
+                                 .with("order", arguments.order)
+                                 .with("limit", std::to_string(arguments.limit))
+                                 .text();
+  return watched(context, arguments.watch, [&]() -> int {
+    const auto reply = ask_for(**client, {"GET", target});
+    if (!reply) return refuse(context, reply.error());
+    const auto& groups = member(reply->value, "groups").items;
+    if (context.format == Format::json) {
+      context.out << *reply->text;
+    } else if (context.format == Format::ndjson || context.format == Format::id) {
+      for (const JsonValue& group : groups) {
+        context.out << (context.format == Format::id ? text_of(group, "id")
+                                                     : std::string(group.raw))
+                    << "\n";
+      }
+    } else if (!groups.empty()) {
+      print_groups(context, groups);
+    }
+    if (groups.empty()) context.err << "There are no groups: nothing has died yet.\n";
+    return groups.empty() ? exit_nothing_matched : exit_ok;
+  });
+}
+
+int group_show(Context& context, const GroupArguments& arguments) {
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  const auto reply = ask_for(**client, {"GET", path_of(arguments)});
+  return reply ? show_one(context, *reply) : refuse(context, reply.error());
+}
+
+int group_resolve(Context& context, const GroupArguments& arguments) {
+  const auto client = connect(context, Need::work);
+  if (!client) return refuse(context, client.error());
+  const auto notes = notes_with(**client, arguments, arguments.bulk.notes);
+  if (!notes) return refuse(context, notes.error());
+  BulkArguments bulk = arguments.bulk;
+  bulk.selection.group = arguments.id;
+  bulk.will.wait = true;  // the group is resolved when all of it is
+  const auto body = job_body("resolve", bulk, {}, {});
+  if (!body) return refuse(context, body.error());
+  const int code = run_job(context, **client, *body, bulk.will);
+  // A group without open dead letters is resolved all the same.
+  if (bulk.will.dry_run || (code != exit_ok && code != exit_nothing_matched)) return code;
+  return change(context, **client, arguments, [&](JsonWriter& json) {
+    json.member("status", "resolved").member("notes", *notes);
+  });
+}
+
+int group_status(Context& context, const GroupArguments& arguments, const std::string& status) {
+  std::optional<TimePoint> until;
+  if (!arguments.length.empty()) {
+    const auto length = parse_duration(arguments.length);
+    if (!length) return refuse(context, length.error());
+    until = context.now + *length;
+  }
+  return change(context, arguments, [&](JsonWriter& json) {
+    json.member("status", status);
+    if (until) json.member("snoozed_until", *until);
+  });
+}
+
+int group_assign(Context& context, const GroupArguments& arguments) {
+  return change(context, arguments,
+                [&](JsonWriter& json) { json.member("owner", arguments.owner); });
+}
+
+int group_ticket(Context& context, const GroupArguments& arguments) {
+  return change(context, arguments,
+                [&](JsonWriter& json) { json.member("ticket", arguments.text); });
+}
+
+int group_note(Context& context, const GroupArguments& arguments) {
+  const auto client = connect(context, Need::act);
+  if (!client) return refuse(context, client.error());
+  const auto notes = notes_with(**client, arguments, arguments.text);
+  if (!notes) return refuse(context, notes.error());
+  return change(context, **client, arguments,
+                [&](JsonWriter& json) { json.member("notes", *notes); });
+}
+
+}  // namespace dlo::cli

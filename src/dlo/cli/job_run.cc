@@ -1,0 +1,202 @@
+#include "dlo/cli/job_run.h"
+
+#include <algorithm>
+#include <istream>
+#include <ostream>
+
+#include "dlo/cli/table.h"
+#include "dlo/cli/watch.h"
+
+namespace dlo::cli {
+namespace {
+
+constexpr Millis between_looks{250};
+constexpr std::size_t longest_bar = 30;
+
+bool is_over(const std::string& state) {
+  return state != "running" && state != "planned" && state != "paused";
+}
+
+std::string job_path(const std::string& id, const char* verb = nullptr) {
+  Address address("/v1/jobs");
+  address.step(id);
+  if (verb != nullptr) address.step(verb);
+  return address.text();
+}
+
+void print_sample(Context& context, const JsonValue& preview) {
+  const auto& sample = member(preview, "sample").items;
+  if (sample.empty()) return;
+  Table table({{"ID"}, {"STATUS"}, {"SOURCE"}, {"TYPE"}, {"ERROR", Align::left, true}});
+  for (const JsonValue& head : sample) {
+    table.add({text_of(head, "id"), text_of(head, "status"), text_of(head, "source"),
+               text_of(head, "event_type"), text_of(head, "error_text")});
+  }
+  table.print(context.err, context.width, context.colour);
+}
+
+std::string target_of(const JsonValue& job) {
+  if (text_of(job, "act") != "replay") return {};
+  const std::string target = text_of(job, "target");
+  std::string text =
+      target.empty() ? ", each to the queue it came from" : ", to queue \"" + target + "\"";
+  if (const auto canary = number_of(job, "canary"); canary > 0) {
+    text += ", " + std::to_string(canary) + " of them first; it stops if fewer than " +
+            text_of(job, "success_percent") + " % stay cured";
+  }
+  return text;
+}
+
+/// "replay 12 dead letters, each to the queue it came from".
+std::string describe(const Reply& planned) {
+  const JsonValue& job = member(planned.value, "job");
+  const JsonValue& preview = member(planned.value, "preview");
+  return text_of(job, "act") + (is_true(preview, "at_least") ? " at least " : " ") +
+         text_of(preview, "count") + " dead letters" + target_of(job);
+}
+
+void print_plan(Context& context, const Reply& planned) {
+  const JsonValue& job = member(planned.value, "job");
+  const JsonValue& preview = member(planned.value, "preview");
+  context.err << "Plan: " << describe(planned) << ".\n  query  " << printable(text_of(job, "query"))
+              << "\n";
+  if (const auto takes = number_of(preview, "takes_ms"); takes > 0) {
+    context.err << "  takes  about " << duration_text(Millis{takes}) << " at "
+                << text_of(job, "rate") << " a second\n";
+  }
+  print_sample(context, preview);
+}
+
+/// What a job did so far, against what it set out to do.
+struct Sight {
+  std::string state;
+  std::string problem;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  std::string words;  // "ok 12, changed 1"
+  bool flawless = true;
+};
+
+Sight sight_of(const Reply& reply) {
+  const JsonValue& job = member(reply.value, "job");
+  const JsonValue& progress = member(reply.value, "progress");
+  Sight sight;
+  sight.state = text_of(job, "state");
+  sight.problem = text_of(job, "problem");
+  sight.done = number_of(progress, "total");
+  for (const JsonMember& each : progress.members) {
+    const auto count = each.value.to_uint64().value_or(0);
+    if (each.name == "total" || (count == 0 && each.name != "ok")) continue;
+    sight.words += (sight.words.empty() ? "" : ", ") + each.name + " " + std::to_string(count);
+    const bool fine = each.name == "ok" || each.name == "verified" || each.name == "presumed";
+    if (!fine) sight.flawless = false;
+  }
+  return sight;
+}
+
+std::string bar(const Sight& sight, double rate, std::size_t width) {
+  const std::uint64_t total = std::max(sight.total, sight.done);
+  const std::uint64_t percent = total == 0 ? 100 : sight.done * 100 / total;
+  std::string text;
+  if (width > 80) {
+    const std::size_t full = longest_bar * percent / 100;
+    text = "[" + std::string(full, '#') + std::string(longest_bar - full, '.') + "] ";
+  }
+  text += std::to_string(percent) + " %  " + std::to_string(sight.done) + "/" +
+          std::to_string(total) + "  " + std::to_string(static_cast<std::uint64_t>(rate)) + "/s";
+  if (rate > 0 && sight.done < total) {
+    const double seconds = static_cast<double>(total - sight.done) / rate;
+    text += "  ETA " + duration_text(Millis{static_cast<std::int64_t>(seconds * 1000)});
+  }
+  text += "  " + sight.words + (sight.state == "running" ? "" : "  " + sight.state);
+  return cut(text, width == 0 ? 200 : width - 1);
+}
+
+int report(Context& context, const std::string& id, const Sight& sight) {
+  context.out << "Job " << id << " is " << sight.state << ": "
+              << (sight.words.empty() ? "nothing to do" : sight.words) << "\n";
+  if (!sight.problem.empty()) context.err << "dlo: " << printable(sight.problem) << "\n";
+  if (sight.state == "paused") {
+    context.err << "It is paused; dlo job resume " << id << " goes on.\n";
+    return exit_partial;
+  }
+  if (sight.state == "failed" || sight.state == "stopped") return exit_error;
+  return sight.state == "done" && sight.flawless ? exit_ok : exit_partial;
+}
+
+}  // namespace
+
+std::string duration_text(Millis length) {
+  if (length < Millis{1'000}) return "1s";
+  std::string text = relative(TimePoint{}, TimePoint{} + length);
+  return text.substr(0, text.rfind(" ago"));
+}
+
+bool confirmed(Context& context, bool yes, const std::string& question) {
+  if (yes) return true;
+  if (!context.asks || context.in == nullptr) {
+    context.err << "dlo: Say --yes if that is meant; nothing was changed.\n";
+    return false;
+  }
+  context.err << question << " [y/N] " << std::flush;
+  std::string answer;
+  std::getline(*context.in, answer);
+  if (answer == "y" || answer == "Y" || answer == "yes") return true;
+  context.err << "Nothing was changed.\n";
+  return false;
+}
+
+int watch_job(Context& context, Client& client, const std::string& id) {
+  const auto first = ask_for(client, {"GET", job_path(id) + "?preview=true"});
+  if (!first) return refuse(context, first.error());
+  Sight sight = sight_of(*first);
+  const std::uint64_t begun = sight.done;
+  const std::uint64_t total = sight.done + number_of(member(first->value, "preview"), "count");
+  refresh(context);
+  const TimePoint since = context.now;
+  while (!is_over(sight.state) && sight.state != "paused" && context.pause) {
+    context.pause(between_looks);
+    const auto reply = ask_for(client, {"GET", job_path(id)});
+    if (!reply) return refuse(context, reply.error());
+    sight = sight_of(*reply);
+    sight.total = total;
+    refresh(context);
+    const double seconds =
+        std::max(0.001, static_cast<double>((context.now - since).count()) / 1000);
+    if (context.width > 0) {
+      context.err << "\r\x1b[K"
+                  << bar(sight, static_cast<double>(sight.done - begun) / seconds, context.width)
+                  << std::flush;
+    }
+  }
+  if (context.width > 0) context.err << "\r\x1b[K" << std::flush;
+  return report(context, id, sight);
+}
+
+int run_job(Context& context, Client& client, const std::string& body, const JobWill& will) {
+  const auto planned = ask_for(client, {"POST", "/v1/jobs", body});
+  if (!planned) return refuse(context, planned.error());
+  const std::string id = text_of(member(planned->value, "job"), "id");
+  context.out << "job " << id << std::endl;  // first of all: whatever happens, it can be found
+  print_plan(context, *planned);
+  const bool empty = number_of(member(planned->value, "preview"), "count") == 0;
+  if (empty || will.dry_run) {
+    context.err << (empty ? "Nothing matches; there is nothing to do.\n"
+                          : "Nothing was changed. To do it: dlo job start " + id + "\n");
+    if (empty) (void)ask_for(client, {"POST", job_path(id, "cancel")});
+    return empty ? exit_nothing_matched : exit_ok;
+  }
+  if (!confirmed(context, will.yes, describe(*planned) + "?")) {
+    (void)ask_for(client, {"POST", job_path(id, "cancel")});
+    return exit_usage;
+  }
+  const auto started = ask_for(client, {"POST", job_path(id, "start")});
+  if (!started) return refuse(context, started.error());
+  if (client.is_server() && !will.wait) {
+    context.err << "The server works on it. To follow it: dlo job watch " << id << "\n";
+    return exit_ok;
+  }
+  return watch_job(context, client, id);
+}
+
+}  // namespace dlo::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "dlo/cli/client.h"
+#include "dlo/cli/context.h"
+
+namespace dlo::cli {
+
+/// How far a bulk act goes by itself.
+struct JobWill {
+  bool yes = false;      // nobody is asked
+  bool dry_run = false;  // only the plan
+  bool wait = false;     // until it is over; always where no server does it
+};
+
+/// Says yes to `question`, or that --yes is missing where nobody can be asked.
+[[nodiscard]] bool confirmed(Context& context, bool yes, const std::string& question);
+
+/// Plans the job that `body` describes (POST /v1/jobs), shows what it would do, asks, starts it
+/// and, if wanted, watches it to its end. `what` names it in questions: "replay 12 dead letters …".
+int run_job(Context& context, Client& client, const std::string& body, const JobWill& will);
+
+/// Follows a job until it is over, with a bar on a terminal.
+int watch_job(Context& context, Client& client, const std::string& id);
+
+/// "2m 5s".
+[[nodiscard]] std::string duration_text(Millis length);
+
+}  // namespace dlo::cli

@@ -1,0 +1,119 @@
+#include <ostream>
+
+#include "dlo/broker/embedded/queue_check.h"
+#include "dlo/broker/embedded/repair.h"
+#include "dlo/cli/table.h"
+#include "dlo/cli/verbs.h"
+#include "dlo/json/json.h"
+
+namespace dlo::cli {
+namespace {
+
+std::string directory(const Context& context) {
+  return context.data + "/queues";
+}
+
+/// The files of the queues, beside a server that works in them if there is one.
+Result<std::unique_ptr<FileSystem>> open_to_look(const Context& context) {
+  auto files = open_directory(directory(context), true);
+  if (files) return files;
+  return Error{
+      files.error().code, files.error().where,
+      files.error().detail + " No queues were found there. Name the data directory with --data."};
+}
+
+/// The same, and refused if somebody works in them: what is being written at this moment would look
+/// like damage.
+Result<std::unique_ptr<FileSystem>> open_at_rest(const Context& context, const char* where) {
+  if (const auto owner = owner_of_directory(directory(context))) {
+    return Error{Code::refused, where,
+                 "process " + *owner + " works in " + directory(context) +
+                     ", and what it is writing would look like damage. Stop it first, or look at "
+                     "a copy of the directory. Nothing was read."};
+  }
+  return open_to_look(context);
+}
+
+void print_damages(Context& context, const std::vector<Damage>& damages) {
+  for (const Damage& each : damages) {
+    context.out << "DAMAGED  " << each.file << " at byte " << each.offset;
+    if (each.size > 0) context.out << ", " << each.size << " bytes";
+    context.out << ": " << each.what << "\n";
+  }
+}
+
+}  // namespace
+
+int queue_repair(Context& context, const QueueArguments& arguments) {
+  auto files = open_at_rest(context, "cli.repair");
+  if (files && arguments.yes) files = open_directory(directory(context));  // and keep others out
+  if (!files) return fail(context, files.error());
+  const auto repair = repair_queues(**files, context.now, arguments.yes);
+  if (!repair) return fail(context, repair.error());
+  context.out << describe(*repair, arguments.yes);
+  if (repair->damages.empty()) return exit_ok;
+  if (!arguments.yes) return exit_error;
+  return repair->lost.empty() && repair->unknown_records == 0 ? exit_ok : exit_partial;
+}
+
+int queue_fsck(Context& context) {
+  const auto files = open_at_rest(context, "cli.fsck");
+  if (!files) return fail(context, files.error());
+  const auto check = check_queues(**files);
+  if (!check) return fail(context, check.error());
+  context.out << "journal   " << check->segments << " segments, " << check->groups << " groups, "
+              << check->records << " records, " << check->bytes << " bytes; "
+              << (check->clean ? "stopped cleanly" : "not stopped cleanly, or still at work")
+              << "\n";
+  if (check->unfinished > 0) {
+    context.out << "          the last write was not finished: " << check->unfinished
+                << " bytes that nobody was told of\n";
+  }
+  for (const auto& queue : check->queues) {
+    context.out << "queue     " << printable(queue.name) << ": " << queue.waiting << " waiting, "
+                << queue.dead << " dead";
+    if (queue.unreadable > 0) context.out << ", " << queue.unreadable << " UNREADABLE";
+    context.out << "\n";
+  }
+  print_damages(context, check->damages);
+  for (const Damage& each : check->quarantined) {
+    context.out << "SET ASIDE " << each.file << " at byte " << each.offset << ", " << each.size
+                << " bytes: " << each.what << "\n";
+  }
+  if (check->damages.empty()) {
+    context.out << "ok        " << check->verified << " messages read and verified\n";
+    return exit_ok;
+  }
+  context.out << "found " << check->damages.size() << " damaged places; " << check->verified
+              << " messages are whole. Nothing was changed. Restore the files from a backup if "
+                 "there is one; or run 'dlo queue repair' to see what is affected and to set the "
+                 "damaged bytes aside. 'dlo queue dump -o ndjson' prints what can be read.\n";
+  return exit_error;
+}
+
+int queue_dump(Context& context, const QueueArguments& arguments) {
+  const auto files = open_to_look(context);
+  if (!files) return fail(context, files.error());
+  if (const auto owner = owner_of_directory(directory(context))) {
+    context.err << "dlo: process " << *owner
+                << " works here: what it is writing at this moment may look damaged.\n";
+  }
+  const bool json = context.format == Format::json || context.format == Format::ndjson;
+  const auto damages = dump_queues(**files, [&](const DumpedRecord& record) {
+    if (!arguments.queue.empty() && record.queue != arguments.queue) return;
+    if (json) {
+      if (record.message) context.out << to_json(*record.message) << "\n";
+      return;
+    }
+    context.out << record.sequence << "  " << record.type
+                << (record.queue.empty() ? "" : "  " + printable(record.queue)) << "  "
+                << printable(record.text) << "\n";
+  });
+  if (!damages) return fail(context, damages.error());
+  for (const Damage& each : *damages) {
+    context.err << "dlo: " << each.file << " at byte " << each.offset << ": " << each.what << "\n";
+  }
+  return damages->empty() ? exit_ok : exit_partial;
+}
+
+}  // namespace dlo::cli
