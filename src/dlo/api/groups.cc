@@ -86,6 +86,7 @@ HttpResponse edit(Office& office, const Request& request) {
   const auto before = find_group(office, request);
   if (!before) return problem_of(before.error());
   change.fingerprint = before->fingerprint;
+  change.at = request.now;
   JsonWriter said;
   said.begin_object().key("before");
   write_json(said, *before);

@@ -42,14 +42,20 @@ void write_counters(JsonWriter& json, std::string_view name, const Counters& cou
 
 }  // namespace
 
-void write_json(JsonWriter& json, const GroupSummary& group) {
-  json.begin_object()
-      .member("id", to_string(group.fingerprint))
+void write_members(JsonWriter& json, const GroupSummary& group) {
+  json.member("id", to_string(group.fingerprint))
       .member("title", group.title)
       .member("status", name_of(group.status))
       .member("owner", group.owner)
       .member("ticket", group.ticket)
       .member("notes", group.notes)
+      .member("version", group.version)
+      .member("resolved_at", group.resolved_at)
+      .member("regressed_at", group.regressed_at)
+      .member("repeats", group.repeats);
+  json.key("tags").begin_array();
+  for (const std::string& tag : group.tags) json.text(tag);
+  json.end_array()
       .member("snoozed_until", group.snoozed_until)
       .member("open", group.open)
       .member("total", group.total)
@@ -57,8 +63,13 @@ void write_json(JsonWriter& json, const GroupSummary& group) {
       .member("last_seen", group.last_seen)
       .member("sample", to_string(group.sample))
       .member("category", group.category)
-      .member("source", group.source)
-      .end_object();
+      .member("source", group.source);
+}
+
+void write_json(JsonWriter& json, const GroupSummary& group) {
+  json.begin_object();
+  write_members(json, group);
+  json.end_object();
 }
 
 std::string to_json(const GroupSummary& group) {

@@ -18,6 +18,7 @@ void write_json(JsonWriter& json, const Attempt& attempt);
 void write_json(JsonWriter& json, const Version& version);
 void write_json(JsonWriter& json, const RecordHead& head);
 void write_json(JsonWriter& json, const GroupSummary& group);
+void write_members(JsonWriter& json, const GroupSummary& group);  // without the braces
 void write_json(JsonWriter& json, const AuditEntry& entry);
 void write_json(JsonWriter& json, const RenderedForm& form);
 void write_json(JsonWriter& json, const PoisonItem& item);

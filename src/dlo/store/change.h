@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dlo/core/dead_letter.h"
+#include "dlo/core/group.h"
 
 namespace dlo {
 
@@ -86,19 +87,38 @@ struct AddVersion {
   std::string why;
 };
 
-enum class GroupStatus : std::uint8_t { open, acknowledged, fixing, snoozed, resolved, ignored };
-[[nodiscard]] std::string_view name_of(GroupStatus status) noexcept;
-[[nodiscard]] std::optional<GroupStatus> parse_group_status(std::string_view text) noexcept;
-
 /// Changes what people said of a group. Its numbers are derived, never set. not_found if no record
-/// ever died of it. Leaving `snoozed` forgets `snoozed_until`.
+/// ever died of it; conflict if the version differs or the move is illegal (core/group.h). Leaving
+/// `snoozed` forgets `snoozed_until`; the answer carries the group's version afterwards.
 struct EditGroup {
   Id128 fingerprint;
+  std::optional<std::uint64_t> expected_version;
+  TimePoint at{};
   std::optional<GroupStatus> status;
   std::optional<std::string> owner;
   std::optional<std::string> ticket;
   std::optional<std::string> notes;
+  std::optional<std::vector<std::string>> tags;
   std::optional<TimePoint> snoozed_until;
+};
+
+/// `from` becomes part of `into`: its deaths count there, later ones too, lists of `into` show its
+/// records, and what people said of it sleeps until it is split off again. No record is touched: it
+/// costs the same however many there are. Not_found unless both are groups (one that was merged is
+/// none any more), conflict if the version of `into` differs, invalid_argument if they are one
+/// group, full beyond `most_strands` fingerprints.
+struct MergeGroups {
+  Id128 from;
+  Id128 into;
+  std::optional<std::uint64_t> expected_version;  // of `into`
+};
+
+/// Undoes a merge for one fingerprint: it is a group of its own again, with its own numbers and
+/// what people said of it before. Not_found if it is in no other group; conflict if the version of
+/// the group it is in differs.
+struct SplitGroup {
+  Id128 fingerprint;
+  std::optional<std::uint64_t> expected_version;
 };
 
 /// Anything small that has a kind and a key: tokens, recipes, views, jobs, mutes, idempotency
@@ -141,7 +161,7 @@ struct Remove {
 };
 
 using Change = std::variant<Append, Transition, SourceSettled, AddAttempt, AddVersion, EditGroup,
-                            PutDocument, JobCheckpoint, AddAudit, Remove>;
+                            MergeGroups, SplitGroup, PutDocument, JobCheckpoint, AddAudit, Remove>;
 
 enum class Effect : std::uint8_t {
   applied,

@@ -49,6 +49,11 @@ struct Checker {
   Result<void> operator()(const AddAttempt&) const { return {}; }
   Result<void> operator()(const AddVersion&) const { return {}; }
   Result<void> operator()(const EditGroup&) const { return {}; }
+  Result<void> operator()(const MergeGroups& change) const {
+    if (change.from == change.into) return refusal("a group cannot be merged into itself");
+    return {};
+  }
+  Result<void> operator()(const SplitGroup&) const { return {}; }
   Result<void> operator()(const AddAudit&) const { return {}; }
   Result<void> operator()(const Remove&) const { return {}; }
 };
@@ -69,6 +74,12 @@ struct Describer {
   std::string operator()(const AddVersion& c) const { return "edit of record " + to_string(c.id); }
   std::string operator()(const EditGroup& c) const {
     return "edit of group " + to_string(c.fingerprint);
+  }
+  std::string operator()(const MergeGroups& c) const {
+    return "merge of group " + to_string(c.from) + " into " + to_string(c.into);
+  }
+  std::string operator()(const SplitGroup& c) const {
+    return "split of " + to_string(c.fingerprint);
   }
   std::string operator()(const PutDocument& c) const { return "document " + c.kind + "/" + c.key; }
   std::string operator()(const JobCheckpoint& c) const { return "checkpoint of job " + c.job; }

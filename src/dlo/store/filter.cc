@@ -140,7 +140,7 @@ bool Filter::matches(const DeadLetter& record) const {
                                               : std::find(q.statuses.begin(), q.statuses.end(),
                                                           record.status) != q.statuses.end();
   if (!status_fits || !matches_message(*record.message)) return false;
-  if (!wanted(q.category, record.category) || !wanted(q.group, record.fingerprint.hash) ||
+  if (!wanted(q.category, record.category) || !is_in_group(q, record.fingerprint.hash) ||
       !wanted(q.error_type, record.failure.type) || !wanted(q.reason, record.reason) ||
       !wanted(q.source_unsettled, record.source_unsettled)) {
     return false;

@@ -78,7 +78,8 @@ struct Query {
   std::vector<Status> statuses;  // empty: every dead letter, live messages excluded
   std::optional<std::string> source;
   std::optional<std::string> category;
-  std::optional<Id128> group;
+  std::optional<Id128> group;       // by any of its fingerprints
+  std::vector<Id128> fingerprints;  // those of `group` if it was merged; an office fills this in
   std::optional<std::string> event_type;
   std::optional<std::string> key;
   std::optional<std::string> message_id;
@@ -164,19 +165,26 @@ struct Tally {
   std::uint64_t count = 0;
 };
 
-/// Dead letters of one fingerprint; messages that wait are in no group (R9). A new death opens a
-/// resolved group again, and a snoozed one whose time is up. A record that gets another fingerprint
-/// takes its death along.
+/// Dead letters of one fingerprint, or of several that people merged; messages that wait are in no
+/// group (R9). A new death opens a resolved group again, which is then said to have regressed, and
+/// a snoozed one whose time is up. A record that gets another fingerprint takes its death along.
 struct GroupSummary {
   Id128 fingerprint;
-  std::string title;  // title, category and source are those of the newest death
+  std::uint64_t version = 0;  // raised by every edit and when a death opens it; not by its numbers
+  std::string title;          // title, category and source are those of the newest death
   GroupStatus status = GroupStatus::open;
   std::string owner;
   std::string ticket;
   std::string notes;
+  std::vector<std::string> tags;
   std::optional<TimePoint> snoozed_until;
-  std::uint64_t open = 0;   // records of the group that are open
-  std::uint64_t total = 0;  // deaths ever, occurrences included
+  std::optional<TimePoint> resolved_at;   // when it last was
+  std::optional<TimePoint> regressed_at;  // opened by a death since; forgotten when resolved again
+  std::uint64_t open = 0;                 // records of the group that are open
+  std::uint64_t total = 0;                // deaths ever, occurrences included
+  std::uint64_t repeats = 0;              // ... of messages that had been sent back before
+  Trend trend;                            // deaths by hour and day
+  std::uint32_t strands = 0;              // fingerprints it was merged from; 0: only its own
   TimePoint first_seen{};
   TimePoint last_seen{};
   RecordId sample;  // the newest death by died_at; the record may have been removed since
@@ -186,16 +194,27 @@ struct GroupSummary {
 
 enum class GroupOrder : std::uint8_t { last_seen, open_count };
 
+/// Which groups. Empty fields do not filter; filled ones must all hold.
+struct GroupFilter {
+  std::vector<GroupStatus> statuses;
+  std::optional<std::string> owner;
+  std::optional<std::string> tag;
+  std::optional<bool> has_open;          // some of its records are open, or none
+  std::optional<TimePoint> seen_before;  // last_seen < this
+};
+
 struct AggregateRequest {
   bool tallies = true;
   std::size_t groups = 0;                          // how many groups, 0 for none
   GroupOrder group_order = GroupOrder::last_seen;  // largest first; then last_seen, fingerprint
-  std::optional<Id128> only_group;                 // this one, whatever `groups` says
+  GroupFilter group_filter;
+  std::optional<Id128> only_group;  // the one with this fingerprint, whatever `groups` says
 };
 
 struct Aggregate {
   std::vector<Tally> tallies;  // zero counts left out; sorted by source, status, category
   std::vector<GroupSummary> groups;
+  std::vector<GroupSummary> strands;  // with `only_group`: what it was merged from, by fingerprint
   std::uint64_t last_change = 0;
   std::uint64_t unindexed_payloads = 0;  // lag of the payload text index
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -109,6 +110,8 @@ struct GroupMove {
   std::int64_t open = 0;
   std::int64_t total = 0;
   bool arrival = false;  // a death came in: seen, sample and status follow
+  TimePoint at{};        // when what came or went had died
+  bool repeat = false;   // what came or went had been sent back before
 };
 /// How tallies and groups move when a record goes from `before` to `after` (null: not there).
 /// Of the message only the source is looked at.
@@ -122,7 +125,42 @@ struct Movement {
 [[nodiscard]] GroupSummary new_group(const GroupMove& move, const DeadLetter& arrival);
 /// `record` is what arrived; looked at only if the move is an arrival.
 void move_group(GroupSummary& group, const GroupMove& move, const DeadLetter& record);
-void edit_group(GroupSummary& group, const EditGroup& edit);
+/// An edit carried out: the compare-and-set, and which status may follow which.
+[[nodiscard]] Result<void> edit_group(GroupSummary& group, const EditGroup& edit);
+
+[[nodiscard]] bool matches(const GroupFilter& filter, const GroupSummary& group);
+
+/// One fingerprint of a group that was merged. Such a group has a strand for each, the one it is
+/// named after included; the group itself holds their sum.
+struct Strand {
+  Id128 into;
+  std::uint64_t since = 0;  // the change number of the merge: a set frozen before is without it
+  GroupSummary own;         // its own numbers, and what people said of it before
+};
+/// Each strand is one more range that a listing of the group walks.
+inline constexpr std::size_t most_strands = 32;
+
+/// What merging and splitting leave behind; a backend writes it.
+struct Regrouping {
+  GroupSummary whole;
+  std::vector<Strand> strands;      // of `whole`: all of them, or none if only its own is left
+  std::optional<GroupSummary> out;  // what became a group of its own
+};
+/// Strands as they are kept: none for a group that was never merged.
+[[nodiscard]] Result<Regrouping> merge_groups(const MergeGroups& merge, const GroupSummary* from,
+                                              std::vector<Strand> strands_from,
+                                              const GroupSummary* into,
+                                              std::vector<Strand> strands_into,
+                                              std::uint64_t change);
+/// `whole` is the group that the strand is in.
+[[nodiscard]] Result<Regrouping> split_group(const SplitGroup& split, const GroupSummary* whole,
+                                             std::vector<Strand> strands);
+
+/// The query with every group it names replaced by that group's fingerprints, root first.
+/// `strands_of` answers all strands of the group a fingerprint is in; none if it was not merged.
+[[nodiscard]] Query with_strands(
+    Query query, const std::function<std::vector<Strand>(const Id128&)>& strands_of);
+[[nodiscard]] bool is_in_group(const Query& query, const Id128& fingerprint) noexcept;
 
 [[nodiscard]] RecordHead head_of(const DeadLetter& record);
 [[nodiscard]] Cursor cursor_of(const DeadLetter& record) noexcept;

@@ -102,6 +102,7 @@ std::optional<Code> OfficeModel::remove(const RecordId& id) {
 std::optional<Code> OfficeModel::edit(const Id128& group, GroupStatus status) {
   const auto found = groups_.find(group);
   if (found == groups_.end()) return Code::not_found;
+  if (!is_legal(found->second.status, status)) return Code::conflict;
   found->second.status = status;
   return std::nullopt;
 }

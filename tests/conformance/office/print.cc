@@ -180,6 +180,15 @@ std::string print(const GroupSummary& group) {
   paper.time("snoozed until", group.snoozed_until);
   paper.number("open", group.open).number("total", group.total);
   paper.time("first seen", group.first_seen).time("last seen", group.last_seen);
+  paper.number("version", group.version).number("repeats", group.repeats);
+  paper.number("strands", group.strands);
+  paper.time("resolved", group.resolved_at).time("regressed", group.regressed_at);
+  for (const std::string& tag : group.tags) paper.text("tag", tag);
+  for (const auto* buckets : {&group.trend.hours, &group.trend.days}) {
+    for (const TrendBucket& bucket : *buckets) {
+      paper.number("from", static_cast<std::uint64_t>(bucket.start)).number("died", bucket.count);
+    }
+  }
   paper.id("sample", group.sample).text("category", group.category).text("source", group.source);
   return paper.take();
 }

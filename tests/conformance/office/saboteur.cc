@@ -119,7 +119,8 @@ std::unique_ptr<OfficeUnderTest> sabotaged(Hooks hooks) {
 
 std::vector<Sabotage> sabotages() {
   std::vector<Sabotage> all;
-  for (auto table : {sabotages_of_writing(), sabotages_of_leases(), sabotages_of_reading()}) {
+  for (auto table : {sabotages_of_writing(), sabotages_of_leases(), sabotages_of_reading(),
+                     sabotages_of_groups()}) {
     for (Sabotage& row : table) all.push_back(std::move(row));
   }
   return all;

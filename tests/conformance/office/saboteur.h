@@ -52,6 +52,7 @@ inline void PrintTo(const Sabotage& sabotage, std::ostream* out) {
 [[nodiscard]] std::vector<Sabotage> sabotages_of_writing();
 [[nodiscard]] std::vector<Sabotage> sabotages_of_leases();
 [[nodiscard]] std::vector<Sabotage> sabotages_of_reading();
+[[nodiscard]] std::vector<Sabotage> sabotages_of_groups();
 
 /// A good office behind hooks.
 [[nodiscard]] std::unique_ptr<OfficeUnderTest> sabotaged(Hooks hooks);

@@ -107,9 +107,9 @@ TEST(Tallies, MoveOnlyWhenSourceStatusOrCategoryDo) {
 TEST(GroupStatusRule, AnImportOfClosedRecordsWakesNobody) {
   GroupSummary group;
   group.status = GroupStatus::resolved;
-  move_group(group, {group_a, 0, 1, true}, *record_of(at(S::resolved)));
+  move_group(group, {group_a, 0, 1, true, noon, false}, *record_of(at(S::resolved)));
   EXPECT_EQ(group.status, GroupStatus::resolved);
-  move_group(group, {group_a, 1, 1, true}, *record_of(at(S::pending)));
+  move_group(group, {group_a, 1, 1, true, noon, false}, *record_of(at(S::pending)));
   EXPECT_EQ(group.status, GroupStatus::open);
 }
 
@@ -118,11 +118,11 @@ TEST(GroupEdits, LeaveSnoozingBehindTogetherWithItsEnd) {
   EditGroup snooze;
   snooze.status = GroupStatus::snoozed;
   snooze.snoozed_until = noon;
-  edit_group(group, snooze);
+  must(edit_group(group, snooze));
   EXPECT_EQ(group.snoozed_until, noon);
   EditGroup wake;
   wake.status = GroupStatus::fixing;
-  edit_group(group, wake);
+  must(edit_group(group, wake));
   EXPECT_FALSE(group.snoozed_until);
   EXPECT_EQ(group.status, GroupStatus::fixing);
 }

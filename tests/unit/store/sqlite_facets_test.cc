@@ -101,6 +101,7 @@ TEST_F(SqliteFacetsInTheFile, AreAddedToAnOfficeOfTheFirstVersion) {
     for (std::uint64_t n = 1; n <= 20; ++n) must_apply(*office, {append_of(letter(n))});
   }
   const std::string file = directory_.path() + "/office.db";
+  ASSERT_EQ(ask(file, without_issues), "");
   ASSERT_EQ(ask(file,
                 "DROP INDEX records_status; DROP INDEX records_source; DROP INDEX records_category;"
                 "DROP INDEX records_group; DROP INDEX records_event_type;"

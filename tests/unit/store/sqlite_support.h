@@ -35,4 +35,12 @@ void write_bytes(const std::string& file, const std::string& bytes);
 /// process must have no other thread.
 [[nodiscard]] int in_child(const std::function<int()>& body);
 
+/// Takes step 3 of the schema back: groups as they were before they were issues.
+inline constexpr const char* without_issues =
+    "DROP TABLE strands; ALTER TABLE groups DROP COLUMN version;"
+    "ALTER TABLE groups DROP COLUMN resolved_at; ALTER TABLE groups DROP COLUMN regressed_at;"
+    "ALTER TABLE groups DROP COLUMN repeats; ALTER TABLE groups DROP COLUMN tags;"
+    "ALTER TABLE groups DROP COLUMN trend; ALTER TABLE groups DROP COLUMN strands;"
+    "DELETE FROM schema_versions WHERE version > 2";
+
 }  // namespace dlo::testing

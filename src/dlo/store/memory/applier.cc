@@ -128,9 +128,41 @@ Result<Applied> Applier::operator()(const EditGroup& change) {
     return Error{Code::not_found, where, "nothing ever died of this, so there is no such group"};
   }
   GroupSummary next = *group;
-  edit_group(next, change);
+  if (auto fine = edit_group(next, change); !fine) return fine.error();
   tables_.put_group(next);
-  return Applied{};
+  Applied applied;
+  applied.version = next.version;
+  return applied;
+}
+
+Applied Applier::put(const Regrouping& groups) {
+  for (const Strand& strand : groups.strands) tables_.put_strand(strand.own.fingerprint, strand);
+  if (groups.strands.empty()) tables_.put_strand(groups.whole.fingerprint, std::nullopt);
+  if (groups.out) {
+    tables_.put_strand(groups.out->fingerprint, std::nullopt);
+    tables_.put_group(*groups.out);
+  }
+  tables_.put_group(groups.whole);
+  Applied applied;
+  applied.version = groups.whole.version;
+  return applied;
+}
+
+Result<Applied> Applier::operator()(const MergeGroups& change) {
+  auto merged = merge_groups(change, tables_.group(change.from), tables_.strands_of(change.from),
+                             tables_.group(change.into), tables_.strands_of(change.into),
+                             tables_.next_change());
+  if (!merged) return merged.error();
+  tables_.remove_group(change.from);
+  return put(*merged);
+}
+
+Result<Applied> Applier::operator()(const SplitGroup& change) {
+  const Strand* strand = tables_.strand(change.fingerprint);
+  const Id128 group = strand == nullptr ? change.fingerprint : strand->into;
+  auto split = split_group(change, tables_.group(group), tables_.strands_of(group));
+  if (!split) return split.error();
+  return put(*split);
 }
 
 Result<Applied> Applier::operator()(const PutDocument& change) {

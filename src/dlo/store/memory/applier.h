@@ -15,6 +15,8 @@ class Applier {
   Result<Applied> operator()(const AddAttempt& change);
   Result<Applied> operator()(const AddVersion& change);
   Result<Applied> operator()(const EditGroup& change);
+  Result<Applied> operator()(const MergeGroups& change);
+  Result<Applied> operator()(const SplitGroup& change);
   Result<Applied> operator()(const PutDocument& change);
   Result<Applied> operator()(const JobCheckpoint& change);
   Result<Applied> operator()(const AddAudit& change);
@@ -24,6 +26,7 @@ class Applier {
   Applied insert(const Append& change);
   Applied reopen(const EntryPtr& existing, const Append& change);
   Applied put(const EntryPtr& before, std::shared_ptr<Entry> after);
+  Applied put(const Regrouping& groups);
 
   Tables& tables_;
 };

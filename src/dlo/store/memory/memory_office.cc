@@ -61,6 +61,15 @@ struct MemoryOffice::State final : Ledger, PoisonBook {
     return take(most, rows, std::make_reverse_iterator(end), places.rend());
   }
 
+  /// The query with the fingerprints of groups that were merged.
+  Query expanded(const Query& query) {
+    const std::shared_lock lock(mutex);
+    return with_strands(query, [this](const Id128& id) {
+      const Strand* strand = tables.strand(id);
+      return strand == nullptr ? std::vector<Strand>{} : tables.strands_of(strand->into);
+    });
+  }
+
   void take_back_ended(TimePoint now) {
     while (const EntryPtr ended = tables.next_ended(now)) {
       if (!is_changed_by_taking_back(ended->record.status)) {
@@ -194,7 +203,7 @@ Result<Page> MemoryOffice::list(const Query& query) {
   if (query.after && query.after->walk != Walk::by_death) return foreign_cursor(*query.after);
   Page page;
   if (query.limit == 0) return page;
-  const Filter filter(query);
+  const Filter filter(state_->expanded(query));
   const auto started = std::chrono::steady_clock::now();
   std::vector<EntryPtr> rows;
   page.next = query.after;
@@ -224,10 +233,12 @@ Result<Aggregate> MemoryOffice::aggregate(const AggregateRequest& request) {
     }
   }
   if (request.only_group) {
-    const GroupSummary* group = tables.group(*request.only_group);
-    if (group != nullptr) answer.groups.push_back(*group);
+    const Strand* strand = tables.strand(*request.only_group);
+    const Id128 id = strand == nullptr ? *request.only_group : strand->into;
+    if (const GroupSummary* group = tables.group(id)) answer.groups.push_back(*group);
+    for (Strand& each : tables.strands_of(id)) answer.strands.push_back(std::move(each.own));
   } else {
-    answer.groups = tables.top_groups(request.group_order, request.groups);
+    answer.groups = tables.top_groups(request.group_order, request.group_filter, request.groups);
   }
   return answer;
 }

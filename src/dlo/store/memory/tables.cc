@@ -117,14 +117,52 @@ void Tables::move_tally(const std::optional<TallyKey>& leaves,
 }
 
 void Tables::move_groups(const Movement& moves, const Entry* after) {
+  // A group loses only what it was given, so without an arrival `after` is not looked at.
+  static const DeadLetter nobody;
+  const DeadLetter& arrival = after != nullptr ? after->record : nobody;
   for (const GroupMove& move : moves.groups) {
-    const GroupSummary* known = group(move.fingerprint);
-    GroupSummary next = known != nullptr ? *known : new_group(move, after->record);
-    // A group loses only what it was given, so without an arrival `after` is not looked at.
-    static const DeadLetter nobody;
-    move_group(next, move, after != nullptr ? after->record : nobody);
+    const Strand* merged = strand(move.fingerprint);
+    const GroupSummary* known = group(merged != nullptr ? merged->into : move.fingerprint);
+    GroupSummary next = known != nullptr ? *known : new_group(move, arrival);
+    move_group(next, move, arrival);
+    if (merged != nullptr) {
+      Strand own = *merged;
+      move_group(own.own, move, arrival);
+      put_strand(move.fingerprint, own);
+    }
     put_group(next);
   }
+}
+
+void Tables::remove_group(const Id128& fingerprint) {
+  std::optional<GroupSummary> saved;
+  if (const GroupSummary* known = group(fingerprint)) saved = *known;
+  undo_.emplace_back([this, fingerprint, saved] { restore_group(fingerprint, saved); });
+  restore_group(fingerprint, std::nullopt);
+}
+
+const Strand* Tables::strand(const Id128& fingerprint) const {
+  const auto found = strands_.find(fingerprint);
+  return found == strands_.end() ? nullptr : &found->second;
+}
+
+std::vector<Strand> Tables::strands_of(const Id128& group) const {
+  std::vector<Strand> found;
+  for (const auto& [fingerprint, strand] : strands_) {
+    if (strand.into == group) found.push_back(strand);
+  }
+  return found;
+}
+
+void Tables::put_strand(const Id128& fingerprint, const std::optional<Strand>& strand) {
+  const auto put = [this, fingerprint](const std::optional<Strand>& wanted) {
+    strands_.erase(fingerprint);
+    if (wanted) strands_.emplace(fingerprint, *wanted);
+  };
+  std::optional<Strand> saved;
+  if (const Strand* known = this->strand(fingerprint)) saved = *known;
+  undo_.emplace_back([put, saved = std::move(saved)] { put(saved); });
+  put(strand);
 }
 
 const GroupSummary* Tables::group(const Id128& fingerprint) const {
@@ -166,10 +204,12 @@ void Tables::put_group(const GroupSummary& group) {
   restore_group(group.fingerprint, group);
 }
 
-std::vector<GroupSummary> Tables::top_groups(GroupOrder order, std::size_t limit) const {
+std::vector<GroupSummary> Tables::top_groups(GroupOrder order, const GroupFilter& filter,
+                                             std::size_t limit) const {
   std::vector<GroupSummary> top;
   const auto take = [&](const Id128& id) {
-    if (top.size() < limit) top.push_back(groups_.at(id));
+    const GroupSummary& group = groups_.at(id);
+    if (matches(filter, group)) top.push_back(group);
     return top.size() < limit;
   };
   if (limit == 0) return top;

@@ -57,6 +57,11 @@ class Tables {
 
   [[nodiscard]] const GroupSummary* group(const Id128& fingerprint) const;
   void put_group(const GroupSummary& group);
+  void remove_group(const Id128& fingerprint);
+  /// Null if it was not merged.
+  [[nodiscard]] const Strand* strand(const Id128& fingerprint) const;
+  [[nodiscard]] std::vector<Strand> strands_of(const Id128& group) const;  // by fingerprint
+  void put_strand(const Id128& fingerprint, const std::optional<Strand>& strand);
 
   [[nodiscard]] const Document* document(const DocumentKey& key) const;
   /// An empty body removes; answers the version afterwards.
@@ -77,7 +82,8 @@ class Tables {
   [[nodiscard]] const std::map<std::int64_t, EntryPtr>& poisoned(PoisonKind kind) const {
     return poisoned_[static_cast<std::size_t>(kind)];
   }
-  [[nodiscard]] std::vector<GroupSummary> top_groups(GroupOrder order, std::size_t limit) const;
+  [[nodiscard]] std::vector<GroupSummary> top_groups(GroupOrder order, const GroupFilter& filter,
+                                                     std::size_t limit) const;
 
  private:
   struct Sequence {
@@ -111,6 +117,7 @@ class Tables {
   std::array<std::map<std::int64_t, EntryPtr>, 2> poisoned_;
   std::map<TallyKey, std::uint64_t> tallies_;
   std::unordered_map<Id128, GroupSummary> groups_;
+  std::map<Id128, Strand> strands_;
   std::set<RecentKey> groups_by_last_seen_;
   std::set<CrowdedKey> groups_by_open_;
   std::map<DocumentKey, Document> documents_;

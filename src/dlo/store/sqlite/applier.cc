@@ -38,6 +38,8 @@ class Applier {
   Result<Applied> operator()(const AddAttempt& change);
   Result<Applied> operator()(const AddVersion& change);
   Result<Applied> operator()(const EditGroup& change);
+  Result<Applied> operator()(const MergeGroups& change);
+  Result<Applied> operator()(const SplitGroup& change);
   Result<Applied> operator()(const PutDocument& change);
   Result<Applied> operator()(const JobCheckpoint& change);
   Result<Applied> operator()(const AddAudit& change);
@@ -45,6 +47,7 @@ class Applier {
 
  private:
   Applied reopen(Head& existing, const Append& change);
+  Applied put(const Regrouping& groups);
   void add_versions(std::int64_t number, std::size_t known, const std::vector<Version>& versions);
   [[nodiscard]] std::uint64_t next_change() { return session_.books().next_change(); }
 
@@ -150,9 +153,45 @@ Result<Applied> Applier::operator()(const EditGroup& change) {
   if (group == nullptr) {
     return Error{Code::not_found, where, "nothing ever died of this, so there is no such group"};
   }
+  if (auto fine = edit_group(*group, change); !fine) return fine.error();
   session_.mark_written();
-  edit_group(*group, change);
-  return Applied{};
+  Applied applied;
+  applied.version = group->version;
+  return applied;
+}
+
+Applied Applier::put(const Regrouping& groups) {
+  Books& books = session_.books();
+  for (const Strand& strand : groups.strands) books.put_strand(strand);
+  if (groups.strands.empty()) books.remove_strand(groups.whole.fingerprint);
+  if (groups.out) {
+    books.remove_strand(groups.out->fingerprint);
+    books.put_group(*groups.out);
+  }
+  books.put_group(groups.whole);
+  session_.mark_written();
+  Applied applied;
+  applied.version = groups.whole.version;
+  return applied;
+}
+
+Result<Applied> Applier::operator()(const MergeGroups& change) {
+  Books& books = session_.books();
+  auto merged =
+      merge_groups(change, books.group(change.from), books.strands_of(change.from),
+                   books.group(change.into), books.strands_of(change.into), next_change());
+  if (!merged) return merged.error();
+  books.remove_group(change.from);
+  return put(*merged);
+}
+
+Result<Applied> Applier::operator()(const SplitGroup& change) {
+  Books& books = session_.books();
+  const Strand* strand = books.strand(change.fingerprint);
+  const Id128 group = strand == nullptr ? change.fingerprint : strand->into;
+  auto split = split_group(change, books.group(group), books.strands_of(group));
+  if (!split) return split.error();
+  return put(*split);
 }
 
 Result<Applied> Applier::operator()(const PutDocument& change) {

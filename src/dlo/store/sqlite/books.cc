@@ -4,9 +4,20 @@
 
 #include "dlo/store/office.h"
 #include "dlo/store/poison_book.h"
+#include "dlo/store/sqlite/codec.h"
 
 namespace dlo::sqlite {
 namespace {
+
+/// In order of `group_columns`.
+void bind_group(Statement& statement, const GroupSummary& group, const std::string& tags,
+                const std::string& trend) {
+  statement.bind(group.fingerprint, group.title, group.status, group.owner, group.ticket,
+                 group.notes, group.snoozed_until, group.open, group.total, group.first_seen,
+                 group.last_seen, group.sample, group.category, group.source, group.version,
+                 group.resolved_at, group.regressed_at, group.repeats, Bytes{tags}, Bytes{trend},
+                 group.strands);
+}
 
 bool is_poison(const DeadLetter* record) {
   return record != nullptr && record->message->owner && is_poisoned(record->status);
@@ -33,7 +44,18 @@ GroupSummary read_group(const Statement& row) {
   group.sample = RecordId{row.id(11)};
   group.category = row.text(12);
   group.source = row.text(13);
+  group.version = row.as<std::uint64_t>(14);
+  group.resolved_at = row.maybe_time(15);
+  group.regressed_at = row.maybe_time(16);
+  group.repeats = row.as<std::uint64_t>(17);
+  group.tags = decode_tags(row.view(18));
+  group.trend = decode_trend(row.view(19));
+  group.strands = row.as<std::uint32_t>(20);
   return group;
+}
+
+Strand read_strand(const Statement& row) {
+  return {row.id(21), row.as<std::uint64_t>(22), read_group(row)};
 }
 
 Books::Books(Connection& db)
@@ -45,7 +67,17 @@ Books::Books(Connection& db)
       read_group_(db.raw(),
                   std::string("SELECT ") + group_columns + " FROM groups WHERE fingerprint = ?"),
       write_group_(db.raw(), std::string("INSERT OR REPLACE INTO groups(") + group_columns +
-                                 ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+                                 ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                                 "?, ?, ?, ?, ?)"),
+      delete_group_(db.raw(), "DELETE FROM groups WHERE fingerprint = ?"),
+      read_strand_(db.raw(),
+                   std::string("SELECT ") + strand_columns + " FROM strands WHERE fingerprint = ?"),
+      read_strands_(db.raw(),
+                    std::string("SELECT ") + strand_columns + " FROM strands WHERE into_group = ?"),
+      write_strand_(db.raw(), std::string("INSERT OR REPLACE INTO strands(") + strand_columns +
+                                  ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                                  "?, ?, ?, ?, ?)"),
+      delete_strand_(db.raw(), "DELETE FROM strands WHERE fingerprint = ?"),
       add_words_(db.raw(), "INSERT INTO error_text(rowid, words) VALUES(?, ?)"),
       remove_words_(db.raw(),
                     "INSERT INTO error_text(error_text, rowid, words) VALUES('delete', ?, ?)"),
@@ -71,6 +103,7 @@ void Books::reload() {
 void Books::write() {
   write_tallies();
   write_groups();
+  write_strands();
   write_words();
   write_counters();
 }
@@ -86,23 +119,56 @@ void Books::move(const DeadLetter* before, const DeadLetter* after) {
 
 void Books::move_groups(const Movement& moves, const DeadLetter* after) {
   static const DeadLetter nobody;  // without an arrival the record is not looked at
+  const DeadLetter& arrival = after != nullptr ? *after : nobody;
   for (const GroupMove& move : moves.groups) {
     GroupSummary* known = group(move.fingerprint);
-    if (known == nullptr) {
-      const DeadLetter& arrival = after != nullptr ? *after : nobody;
-      known = &pages_.groups.emplace(move.fingerprint, new_group(move, arrival)).first->second;
+    // Most groups were never merged, and their row says so: nothing more is read for them.
+    if (known == nullptr || known->strands > 0) {
+      if (Strand* merged = strand(move.fingerprint)) {
+        move_group(merged->own, move, arrival);
+        known = group(merged->into);
+      }
     }
-    move_group(*known, move, after != nullptr ? *after : nobody);
+    if (known == nullptr) {
+      put_group(new_group(move, arrival));
+      known = group(move.fingerprint);
+    }
+    move_group(*known, move, arrival);
   }
 }
 
 GroupSummary* Books::group(const Id128& fingerprint) {
   const auto found = pages_.groups.find(fingerprint);
-  if (found != pages_.groups.end()) return &found->second;
+  if (found != pages_.groups.end()) return found->second ? &*found->second : nullptr;
   read_group_.bind(fingerprint);
   Rows rows(read_group_);
   if (!rows.next()) return nullptr;
-  return &pages_.groups.emplace(fingerprint, read_group(read_group_)).first->second;
+  return &*pages_.groups.emplace(fingerprint, read_group(read_group_)).first->second;
+}
+
+Strand* Books::strand(const Id128& fingerprint) {
+  const auto found = pages_.strands.find(fingerprint);
+  if (found != pages_.strands.end()) return found->second ? &*found->second : nullptr;
+  read_strand_.bind(fingerprint);
+  Rows rows(read_strand_);
+  if (!rows.next()) return nullptr;
+  return &*pages_.strands.emplace(fingerprint, read_strand(read_strand_)).first->second;
+}
+
+std::vector<Strand> Books::strands_of(const Id128& group) {
+  std::map<Id128, Strand> found;
+  read_strands_.bind(group);
+  for (Rows rows(read_strands_); rows.next();) {
+    Strand strand = read_strand(read_strands_);
+    found.insert_or_assign(strand.own.fingerprint, std::move(strand));
+  }
+  for (const auto& [fingerprint, strand] : pages_.strands) {
+    found.erase(fingerprint);
+    if (strand && strand->into == group) found.insert_or_assign(fingerprint, *strand);
+  }
+  std::vector<Strand> all;
+  for (auto& [fingerprint, strand] : found) all.push_back(std::move(strand));
+  return all;
 }
 
 void Books::add_words(std::int64_t seat, std::string text) {
@@ -127,13 +193,31 @@ void Books::write_tallies() {
 
 void Books::write_groups() {
   for (const auto& [fingerprint, group] : pages_.groups) {
-    write_group_
-        .bind(fingerprint, group.title, group.status, group.owner, group.ticket, group.notes,
-              group.snoozed_until, group.open, group.total, group.first_seen, group.last_seen,
-              group.sample, group.category, group.source)
-        .run();
+    if (!group) {
+      delete_group_.bind(fingerprint).run();
+      continue;
+    }
+    const std::string tags = encode_tags(group->tags);
+    const std::string trend = encode_trend(group->trend);
+    bind_group(write_group_, *group, tags, trend);
+    write_group_.run();
   }
   pages_.groups.clear();
+}
+
+void Books::write_strands() {
+  for (const auto& [fingerprint, strand] : pages_.strands) {
+    if (!strand) {
+      delete_strand_.bind(fingerprint).run();
+      continue;
+    }
+    const std::string tags = encode_tags(strand->own.tags);
+    const std::string trend = encode_trend(strand->own.trend);
+    bind_group(write_strand_, strand->own, tags, trend);
+    write_strand_.bind_from(22, strand->into, strand->since);
+    write_strand_.run();
+  }
+  pages_.strands.clear();
 }
 
 void Books::write_words() {

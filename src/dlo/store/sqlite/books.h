@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -19,8 +20,9 @@ struct Sequences {
 /// Numbers that move with many rows of one transaction and are written once at its end: tallies,
 /// groups, sequences and the error index. A copy is a way back for one list of changes.
 struct Pages {
-  std::map<TallyKey, std::int64_t> tallies;  // differences
-  std::unordered_map<Id128, GroupSummary> groups;
+  std::map<TallyKey, std::int64_t> tallies;                       // differences
+  std::unordered_map<Id128, std::optional<GroupSummary>> groups;  // empty: removed
+  std::unordered_map<Id128, std::optional<Strand>> strands;       // empty: removed
 
   struct Words {  // one row of error_text leaves or comes
     std::int64_t seat = 0;
@@ -57,8 +59,15 @@ class Books {
   void add_words(std::int64_t seat, std::string text);
   void remove_words(std::int64_t seat, std::string text);
 
-  /// Null if nothing ever died of it.
+  /// Null if nothing ever died of it, or if it was merged into another.
   [[nodiscard]] GroupSummary* group(const Id128& fingerprint);
+  void put_group(const GroupSummary& group) { pages_.groups[group.fingerprint] = group; }
+  void remove_group(const Id128& fingerprint) { pages_.groups[fingerprint].reset(); }
+  /// Null if it was not merged.
+  [[nodiscard]] Strand* strand(const Id128& fingerprint);
+  [[nodiscard]] std::vector<Strand> strands_of(const Id128& group);
+  void put_strand(const Strand& strand) { pages_.strands[strand.own.fingerprint] = strand; }
+  void remove_strand(const Id128& fingerprint) { pages_.strands[fingerprint].reset(); }
 
   /// Numbers and chains an entry; answers its number and hash.
   [[nodiscard]] std::pair<std::uint64_t, std::string> chain(const AddAudit& act);
@@ -70,19 +79,30 @@ class Books {
   void move_groups(const Movement& moves, const DeadLetter* after);
   void write_tallies();
   void write_groups();
+  void write_strands();
   void write_words();
   void write_counters();
 
   Pages pages_;
   Pages written_;  // the sequences as they are on disk
-  Statement read_counters_, write_counter_, tally_, read_group_, write_group_, add_words_,
-      remove_words_, last_hash_;
+  Statement read_counters_, write_counter_, tally_, read_group_, write_group_, delete_group_,
+      read_strand_, read_strands_, write_strand_, delete_strand_, add_words_, remove_words_,
+      last_hash_;
 };
 
 /// The columns `read_group` expects.
 inline constexpr const char* group_columns =
     "fingerprint, title, status, owner, ticket, notes, snoozed_until, open, total, first_seen, "
-    "last_seen, sample, category, source";
+    "last_seen, sample, category, source, version, resolved_at, regressed_at, repeats, tags, "
+    "trend, "
+    "strands";
 [[nodiscard]] GroupSummary read_group(const Statement& row);
+/// The columns `read_strand` expects.
+inline constexpr const char* strand_columns =
+    "fingerprint, title, status, owner, ticket, notes, snoozed_until, open, total, first_seen, "
+    "last_seen, sample, category, source, version, resolved_at, regressed_at, repeats, tags, "
+    "trend, "
+    "strands, into_group, since";
+[[nodiscard]] Strand read_strand(const Statement& row);
 
 }  // namespace dlo::sqlite

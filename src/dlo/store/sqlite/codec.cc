@@ -297,6 +297,68 @@ Attempt decode_attempt(std::string_view bytes) {
   return attempt;
 }
 
+namespace {
+
+void put_buckets(Encoder& out, const std::vector<TrendBucket>& buckets) {
+  out.number(buckets.size());
+  std::int64_t last = 0;
+  for (const TrendBucket& bucket : buckets) {
+    out.integer(bucket.start - last);  // neighbours are near: a byte mostly
+    out.number(bucket.count);
+    last = bucket.start;
+  }
+}
+
+std::vector<TrendBucket> take_buckets(Decoder& in) {
+  std::vector<TrendBucket> buckets(in.count());
+  std::int64_t last = 0;
+  for (TrendBucket& bucket : buckets) {
+    bucket.start = last + in.integer();
+    bucket.count = in.number();
+    last = bucket.start;
+  }
+  return buckets;
+}
+
+}  // namespace
+
+std::string encode_tags(const std::vector<std::string>& tags) {
+  std::string bytes;
+  if (tags.empty()) return bytes;
+  Encoder out(bytes);
+  out.number(format);
+  out.number(tags.size());
+  for (const std::string& tag : tags) out.text(tag);
+  return bytes;
+}
+
+std::vector<std::string> decode_tags(std::string_view bytes) {
+  if (bytes.empty()) return {};
+  Decoder in = open(bytes);
+  std::vector<std::string> tags(in.count());
+  for (std::string& tag : tags) tag = in.text();
+  return tags;
+}
+
+std::string encode_trend(const Trend& trend) {
+  std::string bytes;
+  if (trend.hours.empty() && trend.days.empty()) return bytes;
+  Encoder out(bytes);
+  out.number(format);
+  put_buckets(out, trend.hours);
+  put_buckets(out, trend.days);
+  return bytes;
+}
+
+Trend decode_trend(std::string_view bytes) {
+  Trend trend;
+  if (bytes.empty()) return trend;
+  Decoder in = open(bytes);
+  trend.hours = take_buckets(in);
+  trend.days = take_buckets(in);
+  return trend;
+}
+
 std::string encode_headers(const Headers& headers) {
   std::string bytes;
   Encoder out(bytes);

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dlo/core/dead_letter.h"
+#include "dlo/core/trend.h"
 
 namespace dlo::sqlite {
 
@@ -69,6 +71,12 @@ void decode_facts(std::string_view bytes, DeadLetter& record);
 
 [[nodiscard]] std::string encode_attempt(const Attempt& attempt);
 [[nodiscard]] Attempt decode_attempt(std::string_view bytes);
+
+/// What people tied to a group, and how its deaths lie in time. Nothing is empty bytes.
+[[nodiscard]] std::string encode_tags(const std::vector<std::string>& tags);
+[[nodiscard]] std::vector<std::string> decode_tags(std::string_view bytes);
+[[nodiscard]] std::string encode_trend(const Trend& trend);
+[[nodiscard]] Trend decode_trend(std::string_view bytes);
 
 [[nodiscard]] std::string encode_headers(const Headers& headers);
 [[nodiscard]] Headers decode_headers(std::string_view bytes);

@@ -77,7 +77,7 @@ FacetMask facets_of(const Query& query) noexcept {
   Packing packing;
   packing.put(facet::source, query.source);
   packing.put(facet::category, query.category);
-  packing.put(facet::group, query.group);
+  if (query.fingerprints.empty()) packing.put(facet::group, query.group);
   packing.put(facet::event_type, query.event_type);
   packing.put(facet::error_type, query.error_type);
   packing.put(facet::reason, query.reason);

@@ -40,10 +40,25 @@ std::string ties_sql(const char* columns, const Lead& lead, bool newest_first) {
          (newest_first ? "< ?4 ORDER BY number DESC" : "> ?4 ORDER BY number");
 }
 
-void bind_value(Statement& statement, const Lead& lead, std::int64_t part) {
+/// One range of a lead: an id of it, if it has any, and a class or status.
+struct Part {
+  const Id128* id = nullptr;
+  std::int64_t part = 0;
+};
+
+void bind_value(Statement& statement, const Lead& lead, const Part& part) {
   if (lead.text) statement.bind_at(1, *lead.text);
-  if (lead.id) statement.bind_at(1, *lead.id);
-  statement.bind_at(2, part);
+  if (part.id != nullptr) statement.bind_at(1, *part.id);
+  statement.bind_at(2, part.part);
+}
+
+std::vector<Part> ranges_of(const Lead& lead, const std::vector<std::int64_t>& parts) {
+  std::vector<Part> ranges;
+  for (const std::int64_t part : parts) {
+    for (const Id128& id : lead.ids) ranges.push_back({&id, part});
+    if (lead.ids.empty()) ranges.push_back({nullptr, part});
+  }
+  return ranges;
 }
 
 std::string all_words(const std::vector<std::string>& words) {
@@ -119,7 +134,7 @@ std::vector<Lead> Lister::leads() const {
   std::vector<Lead> found;
   const auto offer = [&](std::string_view index, const char* where,
                          const std::optional<std::string>& value, Facets told = 0) {
-    if (value) found.push_back({index, where, value, std::nullopt, 0, told, told != 0});
+    if (value) found.push_back({index, where, value, {}, 0, told, told != 0});
   };
   if (query_.message_id && !query_.message_id->empty()) {
     offer("records_message_id", "message_id = ?1 AND message_id <> '' AND class = ?2",
@@ -130,7 +145,9 @@ std::vector<Lead> Lister::leads() const {
   }
   offer("records_instance", "instance = ?1 AND class = ?2", query_.instance);
   if (query_.group) {
-    found.push_back({"records_group", "grp = ?1 AND class = ?2", std::nullopt, query_.group, 0,
+    std::vector<Id128> ids = query_.fingerprints;
+    if (ids.empty()) ids.push_back(*query_.group);
+    found.push_back({"records_group", "grp = ?1 AND class = ?2", std::nullopt, std::move(ids), 0,
                      facet::group.bits(), true});
   }
   offer("records_event_type", "event_type = ?1 AND class = ?2", query_.event_type,
@@ -152,7 +169,7 @@ std::vector<std::int64_t> Lister::parts(const Lead& lead) const {
 }
 
 Lead Lister::choose(const Estimates& estimates) {
-  Lead best{status_index, "status = ?2", std::nullopt, std::nullopt, estimates.by_status, 0, true};
+  Lead best{status_index, "status = ?2", std::nullopt, {}, estimates.by_status, 0, true};
   const bool in_time = query_.from || query_.until;
   if (in_time) best.rows = std::min(best.rows, count_up_to(best, counted_rows, best.rows));
   for (Lead& lead : leads()) {
@@ -167,7 +184,7 @@ std::uint64_t Lister::count_up_to(const Lead& lead, std::uint64_t most, std::uin
                           std::string(lead.index) + " WHERE " + lead.where +
                           " AND died_at BETWEEN ?3 AND ?4 LIMIT ?5)";
   std::uint64_t rows = 0;
-  for (const std::int64_t part : parts(lead)) {
+  for (const Part& part : ranges_of(lead, parts(lead))) {
     Statement& count = turn_(sql);
     bind_value(count, lead, part);
     count.bind_from(3, earliest(), latest(), most);
@@ -181,8 +198,8 @@ std::uint64_t Lister::count_up_to(const Lead& lead, std::uint64_t most, std::uin
 std::uint64_t Lister::estimate(const Lead& lead, const Estimates& estimates) {
   if (lead.index == source_index) return estimates.by_source;
   if (lead.index == category_index) return estimates.by_category;
-  if (lead.id) {
-    Rows group(turn_("SELECT total FROM groups WHERE fingerprint = ?").bind(*lead.id));
+  if (!lead.ids.empty()) {
+    Rows group(turn_("SELECT total FROM groups WHERE fingerprint = ?").bind(lead.ids.front()));
     if (group.next()) return group->as<std::uint64_t>(0);
   }
   return estimates.all / 8;  // nothing is known of it but that it is not rare
@@ -202,7 +219,7 @@ void Lister::start(const Lead& lead, const char* columns, Merge& merge) {
   std::int64_t high = latest();
   char slot = 2;
   const auto add = [&](const std::string& sql, std::int64_t third, std::int64_t fourth) {
-    for (const std::int64_t part : parts(lead)) {
+    for (const Part& part : ranges_of(lead, parts(lead))) {
       Statement& rows = turn_(sql, slot++);
       bind_value(rows, lead, part);
       rows.bind_from(3, third, fourth);

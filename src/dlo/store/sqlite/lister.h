@@ -22,7 +22,7 @@ struct Lead {
   std::string_view index;
   const char* where = nullptr;  // ?1 the value, ?2 the class or status
   std::optional<std::string> text;
-  std::optional<Id128> id;
+  std::vector<Id128> ids;  // several: each has a range of its own
   std::uint64_t rows = 0;  // about how many it would have to walk
   Facets told = 0;         // the facets that are the same in all its rows
   bool has_facets = false;

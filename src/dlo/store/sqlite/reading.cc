@@ -27,12 +27,16 @@ const std::string poison_of_instance = std::string("SELECT ") + head_columns +
 const std::string version_rows =
     std::string("SELECT ") + version_columns + " FROM versions WHERE number = ? ORDER BY n";
 const std::string one_group =
-    std::string("SELECT ") + group_columns + " FROM groups WHERE fingerprint = ?";
-const std::string recent_groups = std::string("SELECT ") + group_columns +
-                                  " FROM groups ORDER BY last_seen DESC, fingerprint LIMIT ?";
-const std::string crowded_groups =
     std::string("SELECT ") + group_columns +
-    " FROM groups ORDER BY open DESC, last_seen DESC, fingerprint LIMIT ?";
+    " FROM groups WHERE fingerprint = coalesce((SELECT into_group FROM strands WHERE fingerprint ="
+    " ?1), ?1)";
+const std::string strand_rows = std::string("SELECT ") + strand_columns +
+                                " FROM strands WHERE into_group = (SELECT into_group FROM strands"
+                                " WHERE fingerprint = ?) ORDER BY fingerprint";
+const std::string recent_groups =
+    std::string("SELECT ") + group_columns + " FROM groups ORDER BY last_seen DESC, fingerprint";
+const std::string crowded_groups = std::string("SELECT ") + group_columns +
+                                   " FROM groups ORDER BY open DESC, last_seen DESC, fingerprint";
 
 std::int64_t bounded(std::uint64_t value) {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -69,6 +73,14 @@ std::optional<RecordDetail> read_record(Readers::Turn& turn, const RecordId& id)
   return detail;
 }
 
+std::vector<Strand> read_strands(Readers::Turn& turn, const Id128& fingerprint) {
+  std::vector<Strand> strands;
+  for (Rows rows(turn(strand_rows).bind(fingerprint)); rows.next();) {
+    strands.push_back(read_strand(*rows));
+  }
+  return strands;
+}
+
 Aggregate read_aggregate(Readers::Turn& turn, const AggregateRequest& request) {
   Aggregate answer;
   Rows change(turn("SELECT value FROM counters WHERE name = 'change'"));
@@ -85,10 +97,16 @@ Aggregate read_aggregate(Readers::Turn& turn, const AggregateRequest& request) {
   if (request.only_group) {
     Rows rows(turn(one_group).bind(*request.only_group));
     if (rows.next()) answer.groups.push_back(read_group(*rows));
+    for (Strand& strand : read_strands(turn, *request.only_group)) {
+      answer.strands.push_back(std::move(strand.own));
+    }
   } else if (request.groups > 0) {
     const auto& sql = request.group_order == GroupOrder::last_seen ? recent_groups : crowded_groups;
-    Rows rows(turn(sql).bind(bounded(request.groups)));
-    while (rows.next()) answer.groups.push_back(read_group(*rows));
+    Rows rows(turn(sql));
+    while (answer.groups.size() < request.groups && rows.next()) {
+      GroupSummary group = read_group(*rows);
+      if (matches(request.group_filter, group)) answer.groups.push_back(std::move(group));
+    }
   }
   return answer;
 }

@@ -16,6 +16,8 @@ namespace dlo::sqlite {
 [[nodiscard]] std::optional<RecordDetail> read_record(Readers::Turn& turn, const RecordId& id);
 /// Fills in message and facts; false if the record is gone.
 [[nodiscard]] bool complete(Readers::Turn& turn, Head& head);
+/// All strands of the group that a fingerprint was merged into; none if it was not.
+[[nodiscard]] std::vector<Strand> read_strands(Readers::Turn& turn, const Id128& fingerprint);
 [[nodiscard]] Aggregate read_aggregate(Readers::Turn& turn, const AggregateRequest& request);
 [[nodiscard]] std::vector<ChangeNote> read_changes(Readers::Turn& turn, std::uint64_t after,
                                                    std::size_t limit);

@@ -76,7 +76,7 @@ bool RowFilter::fits_head(const Statement& row) const {
     const bool unsettled = (row.as<std::uint32_t>(column::flags) & flag::source_unsettled) != 0;
     if (unsettled != *q.source_unsettled) return false;
   }
-  if (q.group && row.id(column::group) != *q.group) return false;
+  if (q.group && !is_in_group(q, row.id(column::group))) return false;
   if (q.instance && row.is_null(column::instance)) return false;
   return wanted(q.source, row, column::source) && wanted(q.category, row, column::category) &&
          wanted(q.event_type, row, column::event_type) && wanted(q.key, row, column::key) &&

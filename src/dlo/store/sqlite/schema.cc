@@ -168,9 +168,34 @@ CREATE INDEX records_group ON records(grp, class, died_at, number, facets);
 CREATE INDEX records_event_type ON records(event_type, class, died_at, number, facets);
 )sql";
 
-constexpr std::array<Migration, 2> migrations{{
+// What people say of a group, and what its marks are decided from. Deaths before this step are in
+// no trend: they would have to be counted.
+constexpr std::string_view issues = R"sql(
+ALTER TABLE groups ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE groups ADD COLUMN resolved_at INTEGER;
+ALTER TABLE groups ADD COLUMN regressed_at INTEGER;
+ALTER TABLE groups ADD COLUMN repeats INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE groups ADD COLUMN tags BLOB NOT NULL DEFAULT x'';
+ALTER TABLE groups ADD COLUMN trend BLOB NOT NULL DEFAULT x'';
+ALTER TABLE groups ADD COLUMN strands INTEGER NOT NULL DEFAULT 0;
+
+-- The fingerprints of groups that people merged, each with its own numbers. A fingerprint that is
+-- not here is a group by itself.
+CREATE TABLE strands(
+  fingerprint BLOB PRIMARY KEY, title TEXT NOT NULL, status INTEGER NOT NULL,
+  owner TEXT NOT NULL, ticket TEXT NOT NULL, notes TEXT NOT NULL, snoozed_until INTEGER,
+  open INTEGER NOT NULL, total INTEGER NOT NULL, first_seen INTEGER NOT NULL,
+  last_seen INTEGER NOT NULL, sample BLOB NOT NULL, category TEXT NOT NULL,
+  source TEXT NOT NULL, version INTEGER NOT NULL, resolved_at INTEGER, regressed_at INTEGER,
+  repeats INTEGER NOT NULL, tags BLOB NOT NULL, trend BLOB NOT NULL, strands INTEGER NOT NULL,
+  into_group BLOB NOT NULL, since INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX strands_into ON strands(into_group, fingerprint);
+)sql";
+
+constexpr std::array<Migration, 3> migrations{{
     {1, "records, groups, ledger and error index", first_tables},
     {2, "facets in the indexes of common fields", facets, define_facets},
+    {3, "groups as issues: versions, tags, trends, regressions", issues},
 }};
 
 Error refused(std::string detail) {

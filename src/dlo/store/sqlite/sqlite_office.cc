@@ -235,7 +235,9 @@ Result<Page> SqliteOffice::list(const Query& query) {
     Readers::Turn turn(state_->readers);
     std::optional<Readers::Turn> index;
     if (!query.payload_words.empty()) state_->turn_to_index(index);
-    return Lister(turn, index ? &*index : nullptr, query).list();
+    const Query expanded =
+        with_strands(query, [&](const Id128& id) { return read_strands(turn, id); });
+    return Lister(turn, index ? &*index : nullptr, expanded).list();
   });
 }
 
