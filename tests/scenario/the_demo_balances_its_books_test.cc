@@ -30,6 +30,13 @@ TEST(Scenario, TheDemoBalancesItsBooksAndLeavesAnOfficeToLookAt) {
   EXPECT_EQ(numbers.code, 0);
   EXPECT_NE(numbers.out.find("orders"), std::string::npos) << numbers.out;
 
+  const Ended again = run_dlo({"demo", "--messages", "60", "--keep", "--data", place.path()});
+  EXPECT_EQ(again.code, 0) << again.out << again.err;
+  EXPECT_NE(again.out.find("They balance."), std::string::npos) << again.out;
+  EXPECT_EQ(run_dlo({"list", "--data", place.path(), "-o", "id", "--limit", "500"}).out.size(),
+            2 * ids.out.size())
+      << "the messages of the second demo are others, though they look the same";
+
   const Ended crashed = run_dlo({"list", "--type", "crashing", "--data", place.path()});
   EXPECT_EQ(crashed.code, 0);
   EXPECT_NE(crashed.out.find("about to divide by zero"), std::string::npos) << crashed.out;

@@ -55,6 +55,10 @@ class Narrator final : public EngineEvents {
          "\x1b[31m");
     end();
   }
+  void repeated(const Message& message, const RecordId& record) override {
+    tell(message, "known already as dead letter " + to_string(record), "\x1b[31m");
+    end();
+  }
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return ended_ >= expected_; });

@@ -115,7 +115,7 @@ TEST_F(Owned, IsToldAgainOfADeathWhoseSettlementACrashLost) {  // a repeat of a 
   world.publish("m");
   world.processor()->drain();
   // The same message once more, as if its settlement had never reached the source.
-  MemoryBroker again(named("orders"));
+  MemoryBroker again(named("orders"), broker_epoch);
   auto message = std::make_shared<Message>(*world.only_record().message);
   message->position.reset();
   must(again.publish(std::vector<Publication>{{message, {}, {}, {}}}, world.clock.now()));

@@ -76,10 +76,13 @@ inline SourceOptions named(std::string source) {
   return options;
 }
 
+/// Brokers of the same epoch give their messages the same positions.
+inline constexpr std::uint32_t broker_epoch = 7;
+
 /// A source, an office, a clock that stands still, and a processor between them.
 struct World {
   ManualClock clock{noon};
-  MemoryBroker broker{named("orders")};
+  MemoryBroker broker{named("orders"), broker_epoch};
   MemoryOffice office;
   Broker* source = &broker;
   Office* kept_in = &office;

@@ -6,15 +6,21 @@
 #include <utility>
 
 #include "dlo/broker/moments.h"
+#include "dlo/core/id.h"
 
 namespace dlo {
 namespace {
 
 using Steady = std::chrono::steady_clock;
 
-std::uint32_t draw_epoch() {
+std::uint64_t draw() {
   std::random_device device;
-  return device();
+  return (std::uint64_t{device()} << 32U) ^ device();
+}
+
+/// Twelve digits: a string of that length needs no memory of its own.
+std::string name_of(std::uint64_t incarnation) {
+  return to_string(Id128{0, incarnation & 0xFFFF'FFFF'FFFFU}).substr(20);
 }
 
 Error refuse(const char* where, std::string detail) {
@@ -31,8 +37,11 @@ std::uint64_t content_size(const Message& message) noexcept {
 }
 
 MemoryBroker::MemoryBroker(SourceOptions options, std::uint32_t epoch)
-    : options_(std::move(options)), dedupe_(options_.dedupe_window), queue_(options_) {
-  queue_.set_epoch(epoch != 0 ? epoch : draw_epoch());
+    : options_(std::move(options)),
+      partition_(name_of(epoch != 0 ? epoch : draw())),
+      dedupe_(options_.dedupe_window),
+      queue_(options_) {
+  queue_.set_epoch(epoch != 0 ? epoch : static_cast<std::uint32_t>(draw()));
 }
 
 MemoryBroker::~MemoryBroker() = default;
@@ -121,7 +130,7 @@ Result<std::vector<bool>> MemoryBroker::renew(std::span<const LeaseToken> leases
 MessagePtr MemoryBroker::stamp(const Message& message, std::int64_t offset, TimePoint now) const {
   auto stamped = std::make_shared<Message>(message);
   if (!options_.source.empty()) stamped->source = options_.source;
-  stamped->position = Position{"", offset};
+  stamped->position = Position{partition_, offset};
   if (stamped->enqueued_at == TimePoint{}) stamped->enqueued_at = now;
   if (options_.ttl && !stamped->expires_at) stamped->expires_at = later(now, *options_.ttl);
   return stamped;
@@ -132,7 +141,7 @@ PublishAnswer MemoryBroker::prepare(const Publication& publication, TimePoint no
   const auto offset = next_offset_ + static_cast<std::int64_t>(arrivals.size());
   if (dedupe_.on() && !publication.dedupe_id.empty()) {
     if (const auto* first = dedupe_.find(publication.dedupe_id)) {
-      return {true, Position{"", *first}};
+      return {true, Position{partition_, *first}};
     }
     dedupe_.remember(publication.dedupe_id, offset, now);
   }
@@ -142,7 +151,7 @@ PublishAnswer MemoryBroker::prepare(const Publication& publication, TimePoint no
   arrival.counters = publication.counters;
   arrival.bytes = content_size(*arrival.message);
   arrivals.push_back(std::move(arrival));
-  return {false, Position{"", offset}};
+  return {false, Position{partition_, offset}};
 }
 
 Result<std::vector<PublishAnswer>> MemoryBroker::publish(std::span<const Publication> messages,
@@ -186,7 +195,7 @@ Result<PublishAnswer> MemoryBroker::publish_undecodable(std::string bytes, Failu
   Arrivals arrivals;
   arrivals.push_back(std::move(arrival));
   if (auto admitted = admit(arrivals, now); !admitted) return admitted.error();
-  return PublishAnswer{false, Position{"", next_offset_++}};
+  return PublishAnswer{false, Position{partition_, next_offset_++}};
 }
 
 Result<std::uint64_t> MemoryBroker::end_all_leases(TimePoint now) {

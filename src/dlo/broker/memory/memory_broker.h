@@ -14,14 +14,16 @@ namespace dlo {
 
 /// A complete broker inside this process: for tests, and for programs that embed an office and
 /// can afford to lose what is queued when they end. Nothing is written anywhere.
-/// Positions are stable: partition "", offsets counting up from 0 in the order of publication.
+/// Positions are stable: the partition names this broker, so that an office which outlives it never
+/// takes a message of the next one for a repeat (R3); offsets count up from 0 in the order of
+/// publication.
 /// What it delivers is the published message with source, position and (if it had none)
 /// enqueued_at and expires_at filled in.
 /// Two locks: publishers copy and stamp under one, everybody moves messages under the other, in
 /// batches; messages are destroyed under none.
 class MemoryBroker final : public Broker, public QueueAdmin {
  public:
-  /// `epoch` tells this broker's lease tokens from another's; 0 draws one.
+  /// `epoch` tells this broker's lease tokens and positions from another's; 0 draws one.
   explicit MemoryBroker(SourceOptions options = {}, std::uint32_t epoch = 0);
   ~MemoryBroker() override;
   MemoryBroker(const MemoryBroker&) = delete;
@@ -62,6 +64,7 @@ class MemoryBroker final : public Broker, public QueueAdmin {
   void wake(std::uint64_t ready, bool timers_changed) noexcept;
 
   const SourceOptions options_;
+  const std::string partition_;
 
   std::mutex intake_;  // taken before `mutex_`
   memory::DedupeWindow dedupe_;
