@@ -262,7 +262,7 @@ std::string answer_json(const PullAnswer& answer, bool renewed) {
   if (!answer.reason.empty()) json.member("reason", answer.reason);
   if (answer.record) json.member("dead_letter", to_string(*answer.record));
   if (answer.next_at) json.member("next_at", *answer.next_at);
-  if (answer.abandon_count > 0) json.member("abandon_count", answer.abandon_count);
+  if (answer.abandon_count) json.member("abandon_count", *answer.abandon_count);
   json.end_object();
   return json.take();
 }

@@ -42,6 +42,14 @@ AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
   return {Released{}, after, limit};
 }
 
+std::uint32_t poison_count(const Profile& profile, const Counters& counters) noexcept {
+  std::uint64_t count = counters.abandon;
+  for (const auto* check : {&profile.pre_check, &profile.post_check}) {
+    if (*check) count = std::max(count, value_of(counters, (*check)->counter));
+  }
+  return narrowed(count);
+}
+
 std::string poison_reason(const Profile& profile) {
   if (profile.post_check && !profile.post_check->reason.empty()) return profile.post_check->reason;
   if (profile.pre_check && !profile.pre_check->reason.empty()) return profile.pre_check->reason;
@@ -62,12 +70,12 @@ std::string_view name_of(ErrorClass value) noexcept {
   return "unknown";
 }
 
-std::string describe(const Poison& poison) {
+std::string describe(const Poison& poison, std::string_view what) {
   std::string text = "poison: ";
   if (poison.activity) {
     text += "activity " + poison.activity->name + "#" + std::to_string(poison.activity->id);
   } else {
-    text += "orchestration";
+    text += what;
   }
   // Below the limit it can only have been asked for: saying "exceeded" would be untrue.
   text +=

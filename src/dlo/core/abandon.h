@@ -49,6 +49,10 @@ struct AbandonDecision {
 [[nodiscard]] AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
                                              const AbandonOptions& options) noexcept;
 
+/// The count a poisoned item is said to have: the highest of its abandons and what the profile's
+/// checks look at.
+[[nodiscard]] std::uint32_t poison_count(const Profile& profile, const Counters& counters) noexcept;
+
 /// What a record of a poisoned item gives as its reason: the profile's word for its limit.
 [[nodiscard]] std::string poison_reason(const Profile& profile);
 
@@ -69,7 +73,8 @@ inline constexpr ErrorClass category_of(const Poison& /*unused*/) noexcept {
 [[nodiscard]] constexpr bool is_retryable(ErrorClass value) noexcept {
   return value == ErrorClass::infrastructure;
 }
-/// "poison: orchestration exceeded 5 abandons (max 5): last error"
-[[nodiscard]] std::string describe(const Poison& poison);
+/// "poison: orchestration exceeded 5 abandons (max 5): last error". `what` it is called if it is no
+/// activity.
+[[nodiscard]] std::string describe(const Poison& poison, std::string_view what = "orchestration");
 
 }  // namespace dlo

@@ -21,6 +21,15 @@ Poison poison_of(const Delivery& delivery, const AbandonDecision& decision,
   return poison;
 }
 
+Poison poison_of(const DeadLetter& record, const Profile& profile) {
+  Poison poison;
+  poison.abandon_count = poison_count(profile, record.counters);
+  poison.max_abandons = record.limit;
+  if (!record.failure.text.empty()) poison.last_error = record.failure.text;
+  if (record.message->owner) poison.activity = record.message->owner->activity;
+  return poison;
+}
+
 DeadLetter poison_record(const Delivery& delivery, const AbandonDecision& decision,
                          const Poison& poison, const Profile& profile, const std::string& node,
                          TimePoint now) {

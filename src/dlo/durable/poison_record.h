@@ -14,6 +14,9 @@ namespace dlo {
 [[nodiscard]] Poison poison_of(const Delivery& delivery, const AbandonDecision& decision,
                                const std::optional<std::string>& error);
 
+/// The same again, from the record it left.
+[[nodiscard]] Poison poison_of(const DeadLetter& record, const Profile& profile);
+
 /// The record a poisoned item becomes, but for its name (see engine/writer.h). Pure.
 [[nodiscard]] DeadLetter poison_record(const Delivery& delivery, const AbandonDecision& decision,
                                        const Poison& poison, const Profile& profile,

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "dlo/broker/moments.h"
 #include "dlo/core/identity.h"
+#include "dlo/core/redact.h"
 #include "dlo/durable/poison_record.h"
 
 namespace dlo {
@@ -10,6 +12,8 @@ namespace {
 
 // A replay that its process did not finish goes back to pending after this long.
 constexpr Millis replay_lease{60'000};
+constexpr Millis time_to_write{5'000};  // of a lease, while the office is told
+constexpr Millis between_looks{10'000};
 
 Error lost(const LeaseToken& token) {
   return Error{Code::lease_lost, "durable.settle",
@@ -28,11 +32,31 @@ Broker& DurableRuntime::queue(PoisonKind kind) const noexcept {
   return kind == PoisonKind::orchestration ? parts_.orchestrator_queue : parts_.worker_queue;
 }
 
-std::optional<Delivery> DurableRuntime::take(PoisonKind kind, const LeaseToken& token) {
+std::optional<Delivery> DurableRuntime::take(PoisonKind kind, const LeaseToken& token,
+                                             TimePoint now) {
   const std::lock_guard lock(mutex_);
   auto node = held_[index(kind)].extract(token);
-  if (node.empty()) return std::nullopt;
+  if (node.empty() || node.mapped().leased_until <= now) return std::nullopt;
   return std::move(node.mapped());
+}
+
+/// Leases that ran out: the queue hands those items out again under other tokens.
+void DurableRuntime::forget_lapsed(PoisonKind kind, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (now < look_again_[index(kind)]) return;
+  look_again_[index(kind)] = now + between_looks;
+  std::erase_if(held_[index(kind)],
+                [now](const auto& each) { return each.second.leased_until <= now; });
+}
+
+/// Only of items in our hands may the office and the owner be told (R5): a lease that is nearly
+/// over is extended before.
+Result<void> DurableRuntime::hold_on(PoisonKind kind, const Delivery& delivery, TimePoint now) {
+  if (delivery.leased_until - now >= time_to_write) return {};
+  const auto live = queue(kind).renew({&delivery.lease, 1}, now, time_to_write);
+  if (!live) return live.error();
+  if (!live->front()) return lost(delivery.lease);
+  return {};
 }
 
 void DurableRuntime::keep(PoisonKind kind, Delivery delivery) {
@@ -41,11 +65,27 @@ void DurableRuntime::keep(PoisonKind kind, Delivery delivery) {
   held_[index(kind)].insert_or_assign(token, std::move(delivery));
 }
 
-Result<bool> DurableRuntime::already_dead(const Delivery& delivery) {
-  if (!delivery.may_be_repeat) return false;
-  const auto found = writer_.find_repeat(delivery);
-  if (!found) return found.error();
-  return found->has_value();
+Result<std::optional<DeadLetter>> DurableRuntime::known_record(const Delivery& delivery) {
+  if (!delivery.may_be_repeat) return std::optional<DeadLetter>();
+  return writer_.find_repeat(delivery);
+}
+
+/// It is in the office, but its queue does not know: a crash or a hook that failed came between, so
+/// the owner may never have heard of it.
+void DurableRuntime::finish_repeat(PoisonKind kind, const Delivery& delivery,
+                                   const DeadLetter& record, TimePoint now) {
+  if (record.source_unsettled && !is_live(record.status)) {
+    const auto told = tell_owner(kind, delivery.message->owner.value_or(Owner{}),
+                                 poison_of(record, parts_.rules->profile()));
+    if (!told) {
+      parts_.hooks.warn("cannot tell the owner of dead letter " + to_string(record.id) + ": " +
+                        told.error().detail + " Its lease runs out and this is tried again.");
+      return;
+    }
+  }
+  if (settle(kind, delivery.lease, DeadLettered{}, now)) {
+    mark_settled({record.id, record.occurrence});
+  }
 }
 
 Result<void> DurableRuntime::settle(PoisonKind kind, const LeaseToken& token, Ending ending,
@@ -61,27 +101,23 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
                                                     Millis lease_for, TimePoint now) {
   auto received = queue(kind).receive({.limit = limit, .lease_for = lease_for}, now);
   if (!received) return received.error();
+  forget_lapsed(kind, now);
   std::vector<Delivery> handed;
   for (Delivery& delivery : *received) {
-    const auto dead = already_dead(delivery);
-    if (!dead) return dead.error();  // the office is down: leases run out, nothing is lost
-    if (*dead) {
-      (void)settle(kind, delivery.lease, DeadLettered{}, now);
+    const auto known = known_record(delivery);
+    if (!known) return known.error();  // the office is down: leases run out, nothing is lost
+    if (*known) {
+      finish_repeat(kind, delivery, **known, now);
       continue;
     }
-    const Decision decision = parts_.rules->before_run(delivery.counters);
+    const Decision decision =
+        delivery.interrupted ? parts_.rules->resume(delivery.counters, delivery.last_error)
+                             : parts_.rules->before_run(delivery.counters, delivery.last_error);
     if (std::holds_alternative<DeadLetterAs>(decision.verdict)) {
-      const auto limit_applied = parts_.rules->profile().limit;
-      const AbandonDecision condemned{Poisoned{delivery.counters.fetch}, delivery.counters,
-                                      limit_applied};
-      const auto done =
-          poison(kind, delivery, condemned,
-                 delivery.last_error.empty() ? std::nullopt
-                                             : std::optional<std::string>(delivery.last_error),
-                 now);
-      if (!done) parts_.hooks.warn("cannot quarantine an item: " + done.error().detail);
+      condemn(kind, delivery, decision, now);
       continue;
     }
+    delivery.counters = decision.counters;
     keep(kind, delivery);
     handed.push_back(std::move(delivery));
   }
@@ -98,7 +134,7 @@ Result<void> DurableRuntime::start(PoisonKind kind, const LeaseToken& token, Tim
   const auto live = queue(kind).start({&token, 1}, now);
   if (!live) return live.error();
   if (live->front()) return {};
-  (void)take(kind, token);
+  (void)take(kind, token, now);
   return lost(token);
 }
 
@@ -125,8 +161,11 @@ Result<void> DurableRuntime::close_record(const Delivery& delivery, TimePoint no
 }
 
 Result<void> DurableRuntime::complete(PoisonKind kind, const LeaseToken& token, TimePoint now) {
-  const auto delivery = take(kind, token);
+  const auto delivery = take(kind, token, now);
   if (!delivery) return lost(token);
+  if (lineage_of(delivery->message->headers)) {
+    if (auto held = hold_on(kind, *delivery, now); !held) return held;
+  }
   // If the settle below is lost the item runs again under the same id; its record stays closed.
   const auto closed = close_record(*delivery, now);
   if (!closed) return closed;
@@ -135,7 +174,7 @@ Result<void> DurableRuntime::complete(PoisonKind kind, const LeaseToken& token, 
 
 Result<AbandonResult> DurableRuntime::release(PoisonKind kind, const Delivery& delivery,
                                               const AbandonOptions& options, TimePoint now) {
-  const Abandoned ending{options.increment_count, now + options.delay,
+  const Abandoned ending{options.increment_count, later(now, options.delay),
                          options.error_message.value_or("")};
   const auto settled = settle(kind, delivery.lease, ending, now);
   if (!settled) return settled.error();
@@ -144,16 +183,20 @@ Result<AbandonResult> DurableRuntime::release(PoisonKind kind, const Delivery& d
 
 Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken& token,
                                               const AbandonOptions& options, TimePoint now) {
-  const auto delivery = take(kind, token);
+  const auto delivery = take(kind, token, now);
   if (!delivery) return lost(token);
   const AbandonDecision decision =
       decide_abandon(parts_.rules->profile(), delivery->counters, options);
   Result<AbandonResult> answer = decision.result;
   if (std::holds_alternative<Released>(decision.result)) {
     answer = release(kind, *delivery, options, now);
-  } else if (const auto done = poison(kind, *delivery, decision, options.error_message, now);
-             !done) {
-    answer = done.error();
+  } else {
+    const Poison value = poison_of(*delivery, decision, options.error_message);
+    const auto done =
+        poison(kind, *delivery,
+               poison_record(*delivery, decision, value, parts_.rules->profile(), parts_.node, now),
+               value, now);
+    if (!done) answer = done.error();
   }
   if (!answer && answer.error().code != Code::lease_lost) {
     parts_.hooks.warn("abandon of " + to_string(token) + " failed: " + answer.error().detail +
@@ -164,7 +207,7 @@ Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken&
 
 Result<void> DurableRuntime::return_unprocessed(PoisonKind kind, const LeaseToken& token,
                                                 TimePoint now) {
-  if (!take(kind, token)) return lost(token);
+  if (!take(kind, token, now)) return lost(token);
   return settle(kind, token, ReleasedUnrun{}, now);
 }
 
@@ -175,12 +218,24 @@ Result<void> DurableRuntime::tell_owner(PoisonKind kind, const Owner& owner, con
   return parts_.hooks.notify_parent(owner, poison);
 }
 
-Result<void> DurableRuntime::poison(PoisonKind kind, const Delivery& delivery,
-                                    const AbandonDecision& decision,
-                                    const std::optional<std::string>& error, TimePoint now) {
-  const Poison value = poison_of(delivery, decision, error);
-  DeadLetter record =
-      poison_record(delivery, decision, value, parts_.rules->profile(), parts_.node, now);
+/// What the profile will not have run again: its words, and the error of the last run (I9).
+void DurableRuntime::condemn(PoisonKind kind, const Delivery& delivery, const Decision& decision,
+                             TimePoint now) {
+  const auto& death = std::get<DeadLetterAs>(decision.verdict);
+  const Profile& profile = parts_.rules->profile();
+  const AbandonDecision condemned{Poisoned{poison_count(profile, decision.counters)},
+                                  decision.counters, profile.limit};
+  const Poison value = poison_of(delivery, condemned, std::nullopt);
+  DeadLetter record = poison_record(delivery, condemned, value, profile, parts_.node, now);
+  record.reason = death.reason;
+  record.description = redact(death.description);
+  const auto done = poison(kind, delivery, std::move(record), value, now);
+  if (!done) parts_.hooks.warn("cannot quarantine an item: " + done.error().detail);
+}
+
+Result<void> DurableRuntime::poison(PoisonKind kind, const Delivery& delivery, DeadLetter record,
+                                    const Poison& value, TimePoint now) {
+  if (auto held = hold_on(kind, delivery, now); !held) return held;
   const auto named = writer_.name(delivery, record);
   if (!named) return named;
   const RecordId id = record.id;

@@ -93,23 +93,30 @@ class DurableRuntime {
 
  private:
   Broker& queue(PoisonKind kind) const noexcept;
-  /// Takes an item out of our hands: whoever gets it is the only one who may settle it.
-  std::optional<Delivery> take(PoisonKind kind, const LeaseToken& token);
+  /// Takes an item out of our hands: whoever gets it is the only one who may settle it. Nothing
+  /// once its lease is over.
+  std::optional<Delivery> take(PoisonKind kind, const LeaseToken& token, TimePoint now);
   void keep(PoisonKind kind, Delivery delivery);
-  Result<bool> already_dead(const Delivery& delivery);
+  void forget_lapsed(PoisonKind kind, TimePoint now);
+  Result<void> hold_on(PoisonKind kind, const Delivery& delivery, TimePoint now);
+  Result<std::optional<DeadLetter>> known_record(const Delivery& delivery);
+  void finish_repeat(PoisonKind kind, const Delivery& delivery, const DeadLetter& record,
+                     TimePoint now);
+  void condemn(PoisonKind kind, const Delivery& delivery, const Decision& decision, TimePoint now);
   Result<void> close_record(const Delivery& delivery, TimePoint now);
   void mark_settled(const SourceSettled& record);
   Result<void> settle(PoisonKind kind, const LeaseToken& token, Ending ending, TimePoint now);
   Result<AbandonResult> release(PoisonKind kind, const Delivery& delivery,
                                 const AbandonOptions& options, TimePoint now);
-  Result<void> poison(PoisonKind kind, const Delivery& delivery, const AbandonDecision& decision,
-                      const std::optional<std::string>& error, TimePoint now);
+  Result<void> poison(PoisonKind kind, const Delivery& delivery, DeadLetter record,
+                      const Poison& value, TimePoint now);
   Result<void> tell_owner(PoisonKind kind, const Owner& owner, const Poison& poison);
 
   Parts parts_;
   AppendingWriter writer_;
   std::mutex mutex_;
   std::unordered_map<LeaseToken, Delivery> held_[2];
+  TimePoint look_again_[2]{};
 };
 
 }  // namespace dlo

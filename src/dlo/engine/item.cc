@@ -117,6 +117,13 @@ bool ItemPool::mark_lost(const Due& due) {
   return !due.item->lost.exchange(true);
 }
 
+void ItemPool::mark_lapsed(std::span<Item* const> items, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  for (Item* item : items) {
+    if (item->leased_until <= now) item->lost.store(true);
+  }
+}
+
 bool ItemPool::still_ours(const Due& due, TimePoint now) const {
   const std::lock_guard lock(mutex_);
   return due.item->serial != due.serial || now < due.item->leased_until;

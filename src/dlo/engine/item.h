@@ -72,6 +72,8 @@ class ItemPool {
   void renewed(const Due& due, TimePoint now, TimePoint until);
   /// Marks it lost, unless it was settled meanwhile. True if it was marked now.
   bool mark_lost(const Due& due);
+  /// Marks those lost whose lease is over: nobody renewed it in time.
+  void mark_lapsed(std::span<Item* const> items, TimePoint now);
   /// A renewal could not be made: lost once its time is over.
   bool still_ours(const Due& due, TimePoint now) const;
 

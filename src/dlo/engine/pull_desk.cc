@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "dlo/broker/moments.h"
 #include "dlo/core/redact.h"
 #include "dlo/engine/record.h"
 #include "dlo/engine/replay_witness.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t marks_at_once = 256;
 constexpr int most_rounds = 4;  // of receiving, if all that came must not run
 constexpr Millis between_looks{10'000};
+constexpr Millis time_to_write{5'000};  // of a lease, while a death is being written
 
 std::uint64_t random_bits() {
   thread_local std::mt19937_64 generator(std::random_device{}());
@@ -142,15 +144,15 @@ Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Milli
   return handed;
 }
 
-Plan PullDesk::condemn(const RuleBook& rules, Out& out, DeadLetterAs verdict,
-                       const Counters& counters, Failure failure, TimePoint now) {
+Plan PullDesk::condemn(const RuleBook& rules, Out& out, Decision decision, Failure failure,
+                       TimePoint now) {
   redact(failure);
+  auto& verdict = std::get<DeadLetterAs>(decision.verdict);
   verdict.description = redact(verdict.description);
   Plan plan;
   plan.kind = Plan::Kind::dead;
   plan.ending = DeadLettered{.error = failure.text};
-  plan.decision.verdict = std::move(verdict);
-  plan.decision.counters = counters;
+  plan.decision = std::move(decision);
   plan.decision.because = "the worker said so";
   static const std::string handler = "worker";
   const Attempt last = make_attempt(out.item.running, out.started, now, OutcomeKind::failed,
@@ -162,6 +164,34 @@ Plan PullDesk::condemn(const RuleBook& rules, Out& out, DeadLetterAs verdict,
   plan.attempts = attempts_of(input);
   plan.named = writer_.name(out.item.delivery, *plan.record).has_value();
   return plan;
+}
+
+Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& options,
+                         TimePoint now, PullAnswer& answer) {
+  const Delivery& delivery = out.item.delivery;
+  const AbandonDecision decided = decide_abandon(rules.profile(), delivery.counters, options);
+  const auto* poisoned = std::get_if<Poisoned>(&decided.result);
+  if (poisoned == nullptr) {
+    answer.abandon_count = decided.counters.abandon;
+    Plan plan;
+    plan.kind = Plan::Kind::release;
+    plan.ending = Abandoned{options.increment_count, later(now, options.delay),
+                            options.error_message ? redact(*options.error_message) : ""};
+    return plan;
+  }
+  answer.abandon_count = poisoned->abandon_count;
+  Poison poison{poisoned->abandon_count, decided.limit, options.error_message, {}};
+  const auto& owner = delivery.message->owner;
+  if (owner) poison.activity = owner->activity;
+  Failure failure;
+  failure.type = "Poison";
+  failure.text = options.error_message.value_or("");
+  Decision decision;
+  decision.verdict = DeadLetterAs{poison_reason(rules.profile()),
+                                  owner ? describe(poison) : describe(poison, "message"), true};
+  decision.counters = decided.counters;
+  decision.category = name_of(ErrorClass::poison);
+  return condemn(rules, out, std::move(decision), std::move(failure), now);
 }
 
 Plan PullDesk::plan_for(const Working& with, Out& out, PullEnding& ending, TimePoint now,
@@ -177,28 +207,14 @@ Plan PullDesk::plan_for(const Working& with, Out& out, PullEnding& ending, TimeP
     Failure failure;
     failure.type = condemned->reason;
     failure.text = condemned->description;
-    return condemn(*with.rules, out,
-                   {std::move(condemned->reason), std::move(condemned->description), false},
-                   counters, std::move(failure), now);
+    Decision decision;
+    decision.verdict =
+        DeadLetterAs{std::move(condemned->reason), std::move(condemned->description), false};
+    decision.counters = counters;
+    return condemn(*with.rules, out, std::move(decision), std::move(failure), now);
   }
   if (auto* abandon = std::get_if<AbandonOptions>(&ending)) {
-    const auto decision = decide_abandon(with.rules->profile(), item.delivery.counters, *abandon);
-    answer.abandon_count = decision.counters.abandon;
-    if (const auto* poisoned = std::get_if<Poisoned>(&decision.result)) {
-      answer.abandon_count = poisoned->abandon_count;
-      const Poison poison{poisoned->abandon_count, decision.limit, abandon->error_message, {}};
-      Failure failure;
-      failure.type = "Poison";
-      failure.text = abandon->error_message.value_or("");
-      return condemn(*with.rules, out,
-                     {poison_reason(with.rules->profile()), describe(poison), true},
-                     decision.counters, std::move(failure), now);
-    }
-    Plan plan;
-    plan.kind = Plan::Kind::release;
-    plan.ending = Abandoned{abandon->increment_count, now + abandon->delay,
-                            abandon->error_message ? redact(*abandon->error_message) : ""};
-    return plan;
+    return abandoned(*with.rules, out, *abandon, now, answer);
   }
   Plan plan = with.procedure.after_success(item);
   if (std::holds_alternative<PullReleased>(ending)) {
@@ -216,7 +232,7 @@ Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> set
   std::vector<Ended> ended;
   ended.reserve(settlements.size());
   for (std::size_t i = 0; i < settlements.size(); ++i) {
-    OutPtr out = take(settlements[i].lease);
+    OutPtr out = take(settlements[i].lease, now);
     if (out == nullptr) {
       answers[i].fate = PullAnswer::Fate::lease_lost;
       continue;
@@ -234,6 +250,7 @@ Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> set
 /// Record durable, then source settled, then the mark taken off.
 Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
                               TimePoint now) {
+  if (auto held = hold_on(ended, answers, now); !held) return held.error();
   if (ended.empty()) return {};
   if (auto recorded = record(ended, now); !recorded) return recorded.error();
   const auto settled = settle_source(ended, now);
@@ -259,6 +276,30 @@ Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>
     }
   }
   witness_replays(parts_.office, completed, now);
+  return {};
+}
+
+/// Only of messages that are in our hands may the office be told (R5): a lease that is nearly over
+/// is extended before, and whoever has lost his leaves no trace.
+Result<void> PullDesk::hold_on(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
+                               TimePoint now) {
+  std::vector<LeaseToken> leases;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    if (!ended[i].plan.needs_office() || ended[i].out->until - now >= time_to_write) continue;
+    places.push_back(i);
+    leases.push_back(ended[i].out->item.delivery.lease);
+  }
+  if (leases.empty()) return {};
+  const auto live = parts_.source.renew(leases, now, time_to_write);
+  if (!live) return live.error();
+  for (std::size_t i = places.size(); i-- > 0;) {
+    if ((*live)[i]) continue;
+    if (answers != nullptr) {
+      (*answers)[ended[places[i]].place] = {.fate = PullAnswer::Fate::lease_lost};
+    }
+    ended.erase(ended.begin() + static_cast<std::ptrdiff_t>(places[i]));
+  }
   return {};
 }
 
@@ -332,12 +373,13 @@ Result<std::vector<bool>> PullDesk::renew(std::span<const LeaseToken> leases, Mi
   return live;
 }
 
-PullDesk::OutPtr PullDesk::take(const LeaseToken& lease) {
+PullDesk::OutPtr PullDesk::take(const LeaseToken& lease, TimePoint now) {
   const std::lock_guard lock(mutex_);
   const auto found = out_.find(lease);
   if (found == out_.end()) return nullptr;
   OutPtr out = std::move(found->second);
   out_.erase(found);
+  if (out->until <= now) return nullptr;  // somebody else has it, or will have
   return out;
 }
 

@@ -44,10 +44,10 @@ struct PullSettlement {
 struct PullAnswer {
   enum class Fate : std::uint8_t { completed, retried, dead, released, lease_lost, dropped };
   Fate fate = Fate::completed;
-  std::string reason;                // of a death
-  std::optional<RecordId> record;    // of a death or a wait in the office
-  std::optional<TimePoint> next_at;  // of a retry
-  std::uint32_t abandon_count = 0;   // after an abandon
+  std::string reason;                          // of a death
+  std::optional<RecordId> record;              // of a death or a wait in the office
+  std::optional<TimePoint> next_at;            // of a retry
+  std::optional<std::uint32_t> abandon_count;  // after an abandon
 };
 [[nodiscard]] std::string_view name_of(PullAnswer::Fate fate) noexcept;
 
@@ -119,15 +119,19 @@ class PullDesk {
   [[nodiscard]] WorkingPtr working() const;
   [[nodiscard]] Plan plan_for(const Working& with, Out& out, PullEnding& ending, TimePoint now,
                               PullAnswer& answer);
-  [[nodiscard]] Plan condemn(const RuleBook& rules, Out& out, DeadLetterAs verdict,
-                             const Counters& counters, Failure failure, TimePoint now);
+  [[nodiscard]] Plan abandoned(const RuleBook& rules, Out& out, const AbandonOptions& options,
+                               TimePoint now, PullAnswer& answer);
+  [[nodiscard]] Plan condemn(const RuleBook& rules, Out& out, Decision decision, Failure failure,
+                             TimePoint now);
   [[nodiscard]] Result<void> record(std::vector<Ended>& ended, TimePoint now);
   [[nodiscard]] Result<std::vector<Applied>> apply_with_marks(std::vector<Change> changes);
   [[nodiscard]] Result<std::vector<SettleAnswer>> settle_source(std::vector<Ended>& ended,
                                                                 TimePoint now);
   [[nodiscard]] Result<void> finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
                                     TimePoint now);
-  [[nodiscard]] OutPtr take(const LeaseToken& lease);
+  [[nodiscard]] Result<void> hold_on(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
+                                     TimePoint now);
+  [[nodiscard]] OutPtr take(const LeaseToken& lease, TimePoint now);
   void keep(OutPtr out);
   void forget_lapsed(TimePoint now);
 

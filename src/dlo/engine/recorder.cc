@@ -82,8 +82,14 @@ void Recorder::collect() {
   busy_ = true;
 }
 
-/// Whoever owns the message now will find out by himself what becomes of it.
-void Recorder::forget_lost() {
+/// Whoever owns the message now will find out by himself what becomes of it; a record of ours would
+/// be a second fate (R5).
+void Recorder::forget_lost(TimePoint now) {
+  std::vector<Item*> unwritten;
+  for (const Entry& entry : entries_) {
+    if (!entry.durable) unwritten.push_back(entry.item);
+  }
+  pool_.mark_lapsed(unwritten, now);
   std::vector<Item*> lost;
   std::erase_if(entries_, [&](const Entry& entry) {
     if (entry.durable || !entry.item->lost.load()) return false;
@@ -263,7 +269,7 @@ void Recorder::clear_marks() {
 bool Recorder::flush() {
   collect();
   const TimePoint now = clock_.now();
-  forget_lost();
+  forget_lost(now);
   const bool ok = name_all() && write_all(now);
   tell_owners(now);
   pass_on();

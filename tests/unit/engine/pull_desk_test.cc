@@ -178,6 +178,44 @@ TEST_F(PullDeskTest, ALeaseIsSettledOnceAndNotAfterItsEnd) {
   EXPECT_EQ(desk_->held(), 0U);
 }
 
+TEST_F(PullDeskTest, WhateverIsSaidAfterTheEndOfALeaseTheOfficeHearsNothing) {  // R5
+  AbandonOptions forced;
+  forced.force_poison = true;
+  for (const PullEnding& late :
+       {PullEnding{failed("bad request")}, PullEnding{PullCondemned{"Policy", "not today"}},
+        PullEnding{forced}}) {
+    send("1");
+    const auto handed = receive();
+    clock_.advance(31s);
+    const auto other = receive();
+    ASSERT_EQ(other.size(), 1U);
+    EXPECT_EQ(settle(handed[0].lease, late).fate, Fate::lease_lost);
+    EXPECT_TRUE(must(kept_.list({})).rows.empty()) << "done and dead at once";
+    EXPECT_EQ(settle(other[0].lease, PullCompleted{}).fate, Fate::completed);
+  }
+}
+
+TEST_F(PullDeskTest, ALeaseThatWasTakenAwayLeavesNoRecord) {
+  send("1");
+  const auto handed = receive();
+  clock_.advance(26s);  // not over by our clock, but nearly: the source is asked
+  must(broker_->receive({10, 30s, {}}, clock_.now() + 5s));
+  EXPECT_EQ(settle(handed[0].lease, failed("bad request")).fate, Fate::lease_lost);
+  EXPECT_TRUE(must(kept_.list({})).rows.empty());
+}
+
+TEST_F(PullDeskTest, APoisonedMessageIsCalledWhatItIs) {  // S3-11, S3-12
+  use("durable");
+  send("1");
+  AbandonOptions forced;
+  forced.force_poison = true;
+  const auto dead = settle(receive()[0].lease, forced);
+  EXPECT_EQ(dead.abandon_count, 0U);
+  const auto record = must(kept_.get(*dead.record)).record;
+  EXPECT_EQ(record.category, "poison");
+  EXPECT_TRUE(record.description.starts_with("poison: message was")) << record.description;
+}
+
 TEST_F(PullDeskTest, ARenewedLeaseLastsLonger) {
   send("1");
   const auto handed = receive();

@@ -192,5 +192,37 @@ TEST(MarksOwed, AreOwedStillWhenTheListTheyWereInIsLost) {
   EXPECT_EQ(marks.size(), 0U);
 }
 
+TEST(Recorded, AMessageOfTheNextProcessIsNoRepeatOfTheFirstOnes) {  // R3
+  MemoryOffice office;
+  for (int life = 0; life < 2; ++life) {
+    MemoryBroker source(named("orders"));  // counts its messages from 0, as the one before did
+    World world;
+    world.source = &source;
+    world.kept_in = &office;
+    world.on_every([](const Message&, const RunContext&) { return failed("E", "bad request"); });
+    auto message = std::make_shared<Message>();
+    message->id = "m";
+    message->payload = "of life " + std::to_string(life);
+    must(source.publish(std::vector<Publication>{{message, {}, {}, {}}}, world.clock.now()));
+    world.processor()->drain();
+  }
+  EXPECT_EQ(must(office.list({})).rows.size(), 2U);
+}
+
+TEST(Recorded, NothingWhoseLeaseEndedWhileItRan) {  // R5
+  World world;
+  world.options.lease_for = 10s;
+  world.on_every([&](const Message&, const RunContext&) {
+    world.clock.advance(11s);
+    must(world.broker.receive({1, 1h, {}}, world.clock.now()));  // somebody else has it now
+    return failed("E", "bad request");
+  });
+  world.publish("m");
+  auto processor = world.processor();
+  processor->drain();
+  EXPECT_EQ(processor->stats().lost, 1U);
+  EXPECT_TRUE(world.records().empty());
+}
+
 }  // namespace
 }  // namespace dlo::testing
