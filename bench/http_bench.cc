@@ -1,7 +1,10 @@
 // What a request costs: a route that does nothing, beside routes that do something, in one run.
 // The server is a process of its own, so that its CPU time can be told from the client's.
 //
-//   http_bench [SECONDS]     of each measurement; default 3
+//   http_bench [SECONDS] [ONLY] [OFFICE]
+//
+// SECONDS of each measurement, default 3. ONLY: those whose name contains it (no-op always).
+// OFFICE: a directory that list_bench --keep filled, for lists on a large office.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -63,6 +66,18 @@ T must(Result<T> result) {
   server->run();
   std::exit(0);
 }
+
+/// Where and how everything is measured.
+struct Bench {
+  std::uint16_t port = 0;
+  int server = 0;
+  double seconds = 3;
+  std::string only;
+  LoadResult noop{};
+  [[nodiscard]] bool wants(const std::string& name) const {
+    return name.find(only) != std::string::npos;
+  }
+};
 
 void print(const char* name, const LoadResult& result, const LoadResult& noop, double per_request) {
   std::printf(
@@ -167,67 +182,108 @@ struct Place {
   Place& operator=(const Place&) = delete;
 };
 
-void measure_queue(std::uint16_t port, int server, double seconds, const LoadResult& noop,
-                   const std::string& payload) {
-  run_load(port, server, 1, 5, [done = false](std::size_t, std::string_view) mutable {
+void measure(const Bench& run, const char* name, std::size_t connections, double per_request,
+             const bench::NextRequest& next) {
+  if (!run.wants(name)) return;
+  print(name, run_load(run.port, run.server, connections, run.seconds, next), run.noop,
+        per_request);
+}
+
+/// How a batch of 100 is sent, received and settled.
+struct BatchForm {
+  std::string sent;
+  std::string type;
+  std::string settle_type;
+  std::string (*settle)(std::string_view answer);
+};
+
+std::string batch_cycle(const BatchForm& form, std::vector<int>& steps, std::size_t i,
+                        std::string_view answer) {
+  const std::string queue = "/v1/queues/bench";
+  switch (steps[i]++ % 3) {
+    case 0:
+      return request_bytes("POST", queue + "/messages", form.sent,
+                           "Content-Type: " + form.type + "\r\n");
+    case 1:
+      return request_bytes("POST", queue + "/receive?limit=100&wait_ms=5000", "",
+                           "Accept: " + form.type + "\r\n");
+    default:
+      return request_bytes("POST", queue + "/settle", form.settle(answer),
+                           "Content-Type: " + form.settle_type + "\r\n");
+  }
+}
+
+std::string settle_lines(std::string_view answer) {
+  std::string out;
+  constexpr std::string_view mark = "{\"lease\":\"";
+  for (auto at = answer.find(mark); at != std::string_view::npos; at = answer.find(mark, at + 1)) {
+    out += R"({"outcome":"complete","lease":")";
+    out += answer.substr(at + mark.size(), 32);
+    out += "\"}\n";
+  }
+  return out;
+}
+
+void measure_queue(const Bench& run, const std::string& payload) {
+  run_load(run.port, run.server, 1, 5, [done = false](std::size_t, std::string_view) mutable {
     if (std::exchange(done, true)) return std::string();
     return request_bytes("PUT", "/v1/queues/bench", "{}", "Content-Type: application/json\r\n");
   });
   std::vector<int> steps(32, 0);
-  print("queue cycle, 1 message, 32 conn.",
-        run_load(port, server, 32, seconds,
-                 [&](std::size_t i, std::string_view answer) {
-                   return cycle(steps, i, answer, payload);
-                 }),
-        noop, 1.0 / 3);
-  const std::string frames = batch_frames(payload, 100);
-  std::vector<int> turns(8, 0);
-  print("queue cycle, frames of 100, 8 conn.",
-        run_load(port, server, 8, seconds,
-                 [&](std::size_t i, std::string_view answer) {
-                   const std::string type(api::frames_type);
-                   switch (turns[i]++ % 3) {
-                     case 0:
-                       return request_bytes("POST", "/v1/queues/bench/messages", frames,
-                                            "Content-Type: " + type + "\r\n");
-                     case 1:
-                       return request_bytes("POST",
-                                            "/v1/queues/bench/receive?limit=100&wait_ms=5000", "",
-                                            "Accept: " + type + "\r\n");
-                     default:
-                       return request_bytes(
-                           "POST", "/v1/queues/bench/settle", settlements_of(answer),
-                           "Content-Type: " + std::string(api::settlements_type) + "\r\n");
-                   }
-                 }),
-        noop, 100.0 / 3);
+  measure(run, "queue cycle, 1 message, 32 conn.", 32, 1.0 / 3,
+          [&](std::size_t i, std::string_view answer) { return cycle(steps, i, answer, payload); });
+  const BatchForm frames{batch_frames(payload, 100), std::string(api::frames_type),
+                         std::string(api::settlements_type), settlements_of};
+  steps.assign(8, 0);
+  measure(run, "queue cycle, frames of 100, 8 conn.", 8, 100.0 / 3,
+          [&](std::size_t i, std::string_view answer) {
+            return batch_cycle(frames, steps, i, answer);
+          });
+  BatchForm lines{"", "application/x-ndjson", "application/x-ndjson", settle_lines};
+  for (int i = 0; i < 100; ++i) lines.sent += R"({"payload":")" + payload + "\"}\n";
+  steps.assign(8, 0);
+  measure(
+      run, "queue cycle, 100 lines, 8 conn.", 8, 100.0 / 3,
+      [&](std::size_t i, std::string_view answer) { return batch_cycle(lines, steps, i, answer); });
 }
 
-void measure_reports(std::uint16_t port, int server, double seconds, const LoadResult& noop,
-                     const std::string& payload) {
+/// Pages of 50 from 32 clients, each of another kind.
+void measure_lists(const Bench& run) {
+  static constexpr const char* queries[] = {"",
+                                            "status:open",
+                                            "category:network",
+                                            "error:timed",
+                                            "age:>1h",
+                                            "status:open+category:network"};
+  for (const char* query : queries) {
+    const std::string name = "list 50, 32 conn. " + std::string(query);
+    measure(run, name.c_str(), 32, 50, [&](std::size_t, std::string_view) {
+      return request_bytes("GET", "/v1/dead-letters?q=" + std::string(query));
+    });
+  }
+}
+
+void measure_reports(const Bench& run, const std::string& payload) {
+  if (!run.wants("report")) return;
   std::uint64_t number = 0;
-  const auto single = run_load(port, server, 64, seconds, [&](std::size_t, std::string_view) {
-    return request_bytes("POST", "/v1/dead-letters", report(number++, payload),
-                         "Content-Type: application/json\r\n");
-  });
-  print("report, 1 a request, 64 conn.", single, noop, 1);
-  const auto batches = run_load(port, server, 4, seconds, [&](std::size_t, std::string_view) {
-    std::string lines;
-    for (int i = 0; i < 100; ++i) lines += report(number++, payload) + "\n";
-    return request_bytes("POST", "/v1/dead-letters", lines,
-                         "Content-Type: application/x-ndjson\r\n");
-  });
-  print("report, 100 lines a request, 4 conn.", batches, noop, 100);
-  print("list, page of 50, 8 conn.",
-        run_load(port, server, 8, seconds,
-                 [&](std::size_t, std::string_view) {
-                   return request_bytes("GET", "/v1/dead-letters?q=status:open");
-                 }),
-        noop, 50);
+  const auto single =
+      run_load(run.port, run.server, 64, run.seconds, [&](std::size_t, std::string_view) {
+        return request_bytes("POST", "/v1/dead-letters", report(number++, payload),
+                             "Content-Type: application/json\r\n");
+      });
+  print("report, 1 a request, 64 conn.", single, run.noop, 1);
+  const auto batches =
+      run_load(run.port, run.server, 4, run.seconds, [&](std::size_t, std::string_view) {
+        std::string lines;
+        for (int i = 0; i < 100; ++i) lines += report(number++, payload) + "\n";
+        return request_bytes("POST", "/v1/dead-letters", lines,
+                             "Content-Type: application/x-ndjson\r\n");
+      });
+  print("report, 100 lines a request, 4 conn.", batches, run.noop, 100);
   const Place one("http_bench_a");
   const Place many("http_bench_b");
-  const double alone = append_in_process(one.path, seconds, 1, 64, payload);
-  const double together = append_in_process(many.path, seconds, 100, 4, payload);
+  const double alone = append_in_process(one.path, run.seconds, 1, 64, payload);
+  const double together = append_in_process(many.path, run.seconds, 100, 4, payload);
   std::printf(
       "in-process append: %.0f/s one by one from 64 threads, %.0f/s in lists of 100 from 4\n",
       alone, together);
@@ -238,28 +294,35 @@ void measure_reports(std::uint16_t port, int server, double seconds, const LoadR
 }  // namespace
 
 int main(int argc, char** argv) {
-  const double seconds = argc > 1 ? std::atof(argv[1]) : 3;
+  Bench run;
+  if (argc > 1) run.seconds = std::atof(argv[1]);
+  if (argc > 2) run.only = argv[2];
   const Place place("http_bench_");
+  const bool large = argc > 3;
   int pipe_ends[2];
   if (::pipe(pipe_ends) != 0) return 1;
-  const pid_t server = ::fork();
-  if (server == 0) serve(place.path, pipe_ends[1]);
+  run.server = ::fork();
+  if (run.server == 0) serve(large ? argv[3] : place.path, pipe_ends[1]);
   ::close(pipe_ends[1]);
-  std::uint16_t port = 0;
-  if (::read(pipe_ends[0], &port, sizeof port) != sizeof port) return 1;
+  if (::read(pipe_ends[0], &run.port, sizeof run.port) != sizeof run.port) return 1;
   const std::string payload(payload_size, 'x');
 
   const auto get = [&](const char* target) {
-    return run_load(port, server, 64, seconds,
+    return run_load(run.port, run.server, 64, run.seconds,
                     [&](std::size_t, std::string_view) { return request_bytes("GET", target); });
   };
-  const LoadResult noop = get("/noop");
-  print("no-op, past the API, 64 conn.", noop, noop, 1);
-  print("404 by the route table, 64 conn.", get("/v1/nothing"), noop, 1);
-  print("health, 64 conn.", get("/healthz"), noop, 1);
-  measure_queue(port, server, seconds, noop, payload);
-  measure_reports(port, server, seconds, noop, payload);
-  ::kill(server, SIGKILL);
-  ::waitpid(server, nullptr, 0);
+  run.noop = get("/noop");
+  print("no-op, past the API, 64 conn.", run.noop, run.noop, 1);
+  if (large) {
+    measure_lists(run);
+  } else {
+    if (run.wants("404")) print("404 by the route table, 64 conn.", get("/x"), run.noop, 1);
+    if (run.wants("me")) print("who asks, 64 conn.", get("/v1/me"), run.noop, 1);
+    if (run.wants("health")) print("health, 64 conn.", get("/healthz"), run.noop, 1);
+    measure_queue(run, payload);
+    measure_reports(run, payload);
+  }
+  ::kill(run.server, SIGKILL);
+  ::waitpid(run.server, nullptr, 0);
   return 0;
 }

@@ -7,39 +7,59 @@
 #include <utility>
 #include <vector>
 
+#include "dlo/server/http_exchange.h"
 #include "dlo/server/worker_pool.h"
 
 namespace dlo::api {
 
-/// What arrives while one list is being written goes into the next: a sync costs the same for one
-/// and for a hundred, and only one thread waits for it. Threads: `add` from any thread.
+/// What arrives while one list is being written goes into the next, and so does what arrived at the
+/// same time: a sync costs the same for one and for a hundred, and only one thread waits for it.
+/// Threads: `add` from any thread.
 template <typename Item>
 class Gatherer {
  public:
   using Write = std::function<void(std::vector<Item>)>;
+  using Refuse = std::function<void(Item&)>;
 
   /// `write` is called on threads of `pool`, in at most `runs` calls at a time. With one, what
   /// comes first is written first; with more, one list is made ready while another waits for the
-  /// disk.
-  Gatherer(WorkerPool& pool, std::size_t most_at_once, std::size_t runs, Write write)
-      : pool_(pool), most_at_once_(most_at_once), runs_(runs), write_(std::move(write)) {}
+  /// disk. `refuse` is told of items for which no thread could be had.
+  Gatherer(WorkerPool& pool, std::size_t most_at_once, std::size_t runs, Write write, Refuse refuse)
+      : pool_(pool),
+        most_at_once_(most_at_once),
+        runs_(runs),
+        write_(std::move(write)),
+        refuse_(std::move(refuse)) {}
 
-  /// False: too much is under way; the item was not taken in.
-  [[nodiscard]] bool add(Item&& item) {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(item));
-    if (running_ >= runs_) return true;
-    if (pool_.post([this] { run(); })) {
-      ++running_;
-      return true;
+  /// Takes an item in that came with `exchange`. Written with all that has arrived by now: begun
+  /// with the first, the others would each wait for a list of their own.
+  void add(Item&& item, HttpExchange& exchange) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(item));
+      if (start_due_ || running_ >= runs_) return;
+      start_due_ = true;
     }
-    if (running_ > 0) return true;  // those who run will come to it
-    item = std::move(waiting_.back());
-    waiting_.pop_back();
-    return false;
+    exchange.after_round([this] { start(); });
   }
 
  private:
+  void start() {
+    std::vector<Item> refused;
+    {
+      const std::lock_guard lock(mutex_);
+      start_due_ = false;
+      if (waiting_.empty() || running_ >= runs_) return;
+      if (pool_.post([this] { run(); })) {
+        ++running_;
+        return;
+      }
+      if (running_ > 0) return;  // those who run will come to it
+      refused.swap(waiting_);
+    }
+    for (Item& item : refused) refuse_(item);
+  }
+
   void run() {
     while (true) {
       std::vector<Item> taken;
@@ -65,9 +85,11 @@ class Gatherer {
   const std::size_t most_at_once_;
   const std::size_t runs_;
   const Write write_;
+  const Refuse refuse_;
   std::mutex mutex_;
   std::vector<Item> waiting_;
   std::size_t running_ = 0;
+  bool start_due_ = false;
 };
 
 }  // namespace dlo::api

@@ -75,8 +75,8 @@ Result<std::shared_ptr<QueueWindow>> QueueHall::open(const QueueSettings& settin
   if (!queue) return queue.error();
   const QueueWindow::Parts parts{parts_.office, parts_.clock, parts_.pool, parts_.origin, [this] {
                                    const std::lock_guard lock(keeper_mutex_);
-                                   waiting_ = true;
-                                   keeper_wake_.notify_one();
+                                   // Who knows it already need not be woken to be told again.
+                                   if (!std::exchange(waiting_, true)) keeper_wake_.notify_one();
                                  }};
   return std::make_shared<QueueWindow>(parts, std::move(*queue), settings, std::move(*rules));
 }

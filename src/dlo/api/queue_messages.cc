@@ -62,10 +62,8 @@ void send(QueueHall& hall, const Request& request, const ExchangePtr& exchange) 
     return exchange->send(problem_of(heeded.error()));
   }
   if (messages->empty()) return exchange->send(sent_answer(std::vector<PublishAnswer>()));
-  if (!(*window)->send(std::move(*messages),
-                       [exchange](const auto& sent) { exchange->send(sent_answer(sent)); })) {
-    exchange->send(busy());
-  }
+  (*window)->send(std::move(*messages), *exchange,
+                  [exchange](const auto& sent) { exchange->send(sent_answer(sent)); });
 }
 
 void receive(QueueHall& hall, const Request& request, const ExchangePtr& exchange) {
@@ -156,7 +154,7 @@ void carry_out(const Window& window, const Wishes& kept, const std::string& type
     for (std::size_t i = 0; i < places->size(); ++i) (*answers)[(*places)[i]] = (*settled)[i];
     exchange->send(settled_answer(*kept, *answers, type));
   };
-  if (!window->settle(std::move(settlements), told)) exchange->send(busy());
+  window->settle(std::move(settlements), *exchange, told);
 }
 
 void settle(QueueHall& hall, const Request& request, const ExchangePtr& exchange) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dlo/api/answers.h"
+#include "dlo/server/answers_together.h"
 
 namespace dlo::api {
 namespace {
@@ -12,6 +13,11 @@ namespace {
 constexpr std::size_t written_at_once = 256;  // requests, each of one message or many
 constexpr std::size_t received_at_once = 1'000;
 constexpr Millis between_office_looks{100};
+
+Error too_busy() {
+  return {Code::unavailable, "api.queue",
+          "The server is too busy; nothing was done. Try again in a moment."};
+}
 
 }  // namespace
 
@@ -25,10 +31,14 @@ QueueWindow::QueueWindow(const Parts& parts, std::unique_ptr<EmbeddedQueue> queu
       desk_({*queue_, parts_.office, rules_, parts_.clock, parts_.origin}),
       office_desk_(
           {office_source_, parts_.office, rules_, parts_.clock, parts_.origin, &office_source_}),
-      sender_(parts_.pool, written_at_once, 1,  // one: messages stay in the order they were sent
-              [this](std::vector<Sending> all) { publish(std::move(all)); }),
-      settler_(parts_.pool, written_at_once, 2,
-               [this](std::vector<Settling> all) { settle_all(std::move(all)); }) {}
+      sender_(
+          parts_.pool, written_at_once, 1,  // one: messages stay in the order they were sent
+          [this](std::vector<Sending> all) { publish(std::move(all)); },
+          [](Sending& refused) { refused.told(too_busy()); }),
+      settler_(
+          parts_.pool, written_at_once, 2,
+          [this](std::vector<Settling> all) { settle_all(std::move(all)); },
+          [](Settling& refused) { refused.told(too_busy()); }) {}
 
 std::shared_ptr<const RuleBook> QueueWindow::rules() const {
   const std::lock_guard lock(mutex_);
@@ -42,8 +52,8 @@ void QueueWindow::use(const std::shared_ptr<const RuleBook>& rules) {
   rules_ = rules;
 }
 
-bool QueueWindow::send(std::vector<Publication> messages, Sent told) {
-  return sender_.add({std::move(messages), std::move(told)});
+void QueueWindow::send(std::vector<Publication> messages, HttpExchange& exchange, Sent told) {
+  sender_.add({std::move(messages), std::move(told)}, exchange);
 }
 
 void QueueWindow::publish(std::vector<Sending> sendings) {
@@ -54,6 +64,7 @@ void QueueWindow::publish(std::vector<Sending> sendings) {
   }
   auto together = queue_->publish(all, now);
   if (together) {
+    const AnswersTogether at_once;
     auto next = together->begin();
     for (Sending& each : sendings) {
       const auto end = next + static_cast<std::ptrdiff_t>(each.messages.size());
@@ -68,8 +79,9 @@ void QueueWindow::publish(std::vector<Sending> sendings) {
   wake();
 }
 
-bool QueueWindow::settle(std::vector<PullSettlement> settlements, Settled told) {
-  return settler_.add({std::move(settlements), std::move(told)});
+void QueueWindow::settle(std::vector<PullSettlement> settlements, HttpExchange& exchange,
+                         Settled told) {
+  settler_.add({std::move(settlements), std::move(told)}, exchange);
 }
 
 void QueueWindow::settle_all(std::vector<Settling> settlings) {
@@ -83,6 +95,7 @@ void QueueWindow::settle_all(std::vector<Settling> settlings) {
   } else if (!together) {
     for (Settling& each : settlings) each.told(together.error());
   } else {
+    const AnswersTogether at_once;
     auto next = together->begin();
     for (Settling& each : settlings) {
       const auto end = next + static_cast<std::ptrdiff_t>(each.settlements.size());
@@ -148,19 +161,30 @@ Result<QueueWindow::Handed> QueueWindow::fetch(const Wanted& wanted) {
 }
 
 void QueueWindow::receive(const Wanted& wanted, const ExchangePtr& exchange, Render render) {
-  bool somebody_comes = true;
+  bool first = false;
   {
     const std::lock_guard lock(mutex_);
     if (!closed_) {
       const TimePoint until = parts_.clock.now() + std::max(wanted.wait, Millis{0});
       waiters_.push_back({wanted, until, exchange, std::move(render)});
       render = nullptr;
-      if (!wake_due_) wake_due_ = somebody_comes = parts_.pool.post([this] { wake(); });
+      first = !std::exchange(wake_due_, true);
     }
   }
   if (render) return exchange->send(render({}));
   // The one who looks after those who wait comes by as well.
-  if (wanted.wait > Millis{0} || !somebody_comes) parts_.somebody_waits();
+  if (wanted.wait > Millis{0}) parts_.somebody_waits();
+  if (first) exchange->after_round([this] { wake_later(); });
+}
+
+/// Those who came at the same time are there by now, and are served together.
+void QueueWindow::wake_later() {
+  if (parts_.pool.post([this] { wake(); })) return;
+  {
+    const std::lock_guard lock(mutex_);
+    wake_due_ = false;
+  }
+  parts_.somebody_waits();
 }
 
 bool QueueWindow::later(std::function<void()> task) {
@@ -197,17 +221,20 @@ bool QueueWindow::serve(Waiters group) {
     return true;
   }
   auto next = handed->begin();
-  while (!group.empty() && next != handed->end()) {
-    Waiter& first = group.front();
-    if (first.exchange->gone()) {  // left while the messages were fetched
+  {
+    const AnswersTogether at_once;
+    while (!group.empty() && next != handed->end()) {
+      Waiter& first = group.front();
+      if (first.exchange->gone()) {  // left while the messages were fetched
+        group.pop_front();
+        continue;
+      }
+      const auto share = std::min<std::ptrdiff_t>(handed->end() - next,
+                                                  static_cast<std::ptrdiff_t>(first.wanted.limit));
+      first.exchange->send(first.render(Handed(next, next + share)));
+      next += share;
       group.pop_front();
-      continue;
     }
-    const auto share = std::min<std::ptrdiff_t>(handed->end() - next,
-                                                static_cast<std::ptrdiff_t>(first.wanted.limit));
-    first.exchange->send(first.render(Handed(next, next + share)));
-    next += share;
-    group.pop_front();
   }
   take_back(Handed(next, handed->end()));
   if (group.empty()) return true;

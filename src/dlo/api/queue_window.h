@@ -38,11 +38,12 @@ class QueueWindow {
               std::shared_ptr<const RuleBook> rules);
 
   using Sent = std::function<void(const Result<std::vector<PublishAnswer>>&)>;
-  /// All or none of them. False: too much is under way, nothing was done and nobody is told.
-  [[nodiscard]] bool send(std::vector<Publication> messages, Sent told);
+  /// All or none of them; with what came in beside `exchange`. Unavailable if too much is under
+  /// way.
+  void send(std::vector<Publication> messages, HttpExchange& exchange, Sent told);
 
   using Settled = std::function<void(Result<std::vector<PullAnswer>>)>;
-  [[nodiscard]] bool settle(std::vector<PullSettlement> settlements, Settled told);
+  void settle(std::vector<PullSettlement> settlements, HttpExchange& exchange, Settled told);
 
   [[nodiscard]] Result<std::vector<bool>> renew(const std::vector<LeaseToken>& leases,
                                                 Millis lease_for);
@@ -108,6 +109,7 @@ class QueueWindow {
   void ring();
   [[nodiscard]] bool rang_since(std::uint64_t heard);
   void answer_overdue();
+  void wake_later();
   [[nodiscard]] bool somebody_waits();
 
   const Parts parts_;

@@ -10,6 +10,7 @@
 #include "dlo/core/identity.h"
 #include "dlo/core/sha256.h"
 #include "dlo/json/writer.h"
+#include "dlo/server/answers_together.h"
 
 namespace dlo::api {
 namespace {
@@ -17,6 +18,11 @@ namespace {
 constexpr std::size_t written_at_once = 500;
 constexpr std::size_t writers = 4;  // the office itself gathers what they bring into one sync
 constexpr std::string_view ndjson = "application/x-ndjson";
+
+Error too_busy() {
+  return {Code::unavailable, "api.report",
+          "The server is too busy; nothing was kept. Report again."};
+}
 
 Id128 random_id() {
   thread_local std::mt19937_64 generator(std::random_device{}());
@@ -88,8 +94,10 @@ std::string line_of(std::size_t number, const Result<Reported>& outcome) {
 
 Reports::Reports(Parts parts)
     : parts_(std::move(parts)),
-      gatherer_(parts_.pool, written_at_once, writers,
-                [this](std::vector<Pending> pending) { write(std::move(pending)); }) {}
+      gatherer_(
+          parts_.pool, written_at_once, writers,
+          [this](std::vector<Pending> pending) { write(std::move(pending)); },
+          [](Pending& refused) { refused.exchange->send(problem_of(too_busy())); }) {}
 
 void Reports::use(const ProfileBook& rules) {
   const std::lock_guard lock(mutex_);
@@ -154,6 +162,7 @@ void Reports::write(std::vector<Pending> pending) {
   std::vector<Reading*> readings;
   for (Pending& each : pending) readings.push_back(&each.reading);
   const auto outcomes = report_all(std::move(readings));
+  const AnswersTogether at_once;
   for (std::size_t i = 0; i < pending.size(); ++i) {
     pending[i].exchange->send(outcomes[i] ? answer_of(*outcomes[i])
                                           : problem_of(outcomes[i].error()));
@@ -165,8 +174,7 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
   if (type == ndjson) {
     auto carried = std::make_shared<Request>(request);
     if (!parts_.pool.post([this, carried, exchange] { exchange->send(take_batch(*carried)); })) {
-      exchange->send(problem_of({Code::unavailable, "api.report",
-                                 "The server is too busy; nothing was kept. Report again."}));
+      exchange->send(problem_of(too_busy()));
     }
     return;
   }
@@ -181,14 +189,11 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
   auto key = IdempotencyKey::of(request);
   if (!key) return exchange->send(problem_of(key.error()));
   Pending pending{std::move(*reading), exchange};
-  const bool taken = *key ? parts_.pool.post([this, request, named = std::move(**key), pending] {
+  if (!*key) return gatherer_.add(std::move(pending), *exchange);
+  const bool taken = parts_.pool.post([this, request, named = std::move(**key), pending] {
     pending.exchange->send(take_keyed(request, named, pending.reading));
-  })
-                          : gatherer_.add(std::move(pending));
-  if (!taken) {
-    exchange->send(problem_of({Code::unavailable, "api.report",
-                               "The server is too busy; nothing was kept. Report again."}));
-  }
+  });
+  if (!taken) exchange->send(problem_of(too_busy()));
 }
 
 HttpResponse Reports::take_keyed(const Request& request, const IdempotencyKey& key,

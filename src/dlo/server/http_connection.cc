@@ -1,8 +1,10 @@
 #include "dlo/server/http_connection.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <iterator>
 #include <utility>
 
 #include "dlo/server/gzip.h"
@@ -166,10 +168,36 @@ void HttpConnection::refuse(const HttpResponse& refusal) {
 
 void HttpConnection::deliver(std::uint64_t sequence, std::string bytes, Part part) {
   queued_.fetch_add(bytes.size());
+  if (auto* together = AnswersTogether::current()) {
+    return together->keep({shared_from_this(), sequence, std::move(bytes), part == Part::last});
+  }
   asio::dispatch(loop_.io,
                  [self = shared_from_this(), sequence, part, text = std::move(bytes)]() mutable {
                    self->accept_bytes(sequence, std::move(text), part);
                  });
+}
+
+void HttpConnection::deliver_all(std::vector<AnswersTogether::Kept> answers) {
+  while (!answers.empty()) {
+    HttpLoop& loop = answers.front().to->loop_;
+    const auto others = std::stable_partition(
+        answers.begin(), answers.end(),
+        [&](const AnswersTogether::Kept& each) { return &each.to->loop_ == &loop; });
+    std::vector<AnswersTogether::Kept> now(std::make_move_iterator(answers.begin()),
+                                           std::make_move_iterator(others));
+    answers.erase(answers.begin(), others);
+    asio::dispatch(loop.io, [all = std::move(now)]() mutable {
+      for (auto& each : all) {
+        each.to->accept_bytes(each.sequence, std::move(each.bytes),
+                              each.last ? Part::last : Part::more);
+      }
+    });
+  }
+}
+
+/// What is ready to be read stands in the loop's line already, so this comes after it.
+void HttpConnection::after_round(std::function<void()> then) {
+  asio::post(loop_.io, std::move(then));
 }
 
 void HttpConnection::accept_bytes(std::uint64_t sequence, std::string bytes, Part part) {

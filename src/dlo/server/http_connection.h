@@ -14,8 +14,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "dlo/server/answer_text.h"
+#include "dlo/server/answers_together.h"
 #include "dlo/server/http_server.h"
 #include "dlo/server/request_parser.h"
 #include "dlo/server/tls.h"
@@ -76,7 +78,9 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   // From any thread.
   enum class Part : std::uint8_t { more, last };
   void deliver(std::uint64_t sequence, std::string bytes, Part part);
+  static void deliver_all(std::vector<AnswersTogether::Kept> answers);
   void when_room(std::uint64_t sequence, std::function<void(bool)> then);
+  void after_round(std::function<void()> then);
   [[nodiscard]] bool gone() const noexcept { return gone_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool has_room() const noexcept;
   [[nodiscard]] bool stopping() const noexcept { return loop_.common.stopping.load(); }

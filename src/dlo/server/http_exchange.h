@@ -35,6 +35,11 @@ class HttpExchange {
   virtual void when_room(std::function<void(bool)> then) = 0;
   virtual void end() = 0;
 
+  /// Calls `then` once, when everything that had arrived from all clients by now was read: for
+  /// those who do for many at once what they would do for each. It must not block. At once where
+  /// there is nothing to read.
+  virtual void after_round(std::function<void()> then) { then(); }
+
   /// The client has hung up, as far as anybody can tell.
   [[nodiscard]] virtual bool gone() const noexcept = 0;
 };

@@ -54,6 +54,10 @@ void SocketExchange::end() {
   connection_->deliver(sequence_, stream_end_text(form_), HttpConnection::Part::last);
 }
 
+void SocketExchange::after_round(std::function<void()> then) {
+  connection_->after_round(std::move(then));
+}
+
 bool SocketExchange::gone() const noexcept {
   return connection_->gone();
 }

@@ -24,6 +24,7 @@ class SocketExchange final : public HttpExchange {
   Room write(std::string_view piece) override;
   void when_room(std::function<void(bool)> then) override;
   void end() override;
+  void after_round(std::function<void()> then) override;
   [[nodiscard]] bool gone() const noexcept override;
 
  private:

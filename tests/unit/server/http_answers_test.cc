@@ -1,6 +1,7 @@
 // Answers that come later, in pieces, packed, or not at all.
 #include <atomic>
 #include <gtest/gtest.h>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 
 #include "unit/server/serving.h"
 
+#include "dlo/server/answers_together.h"
 #include "dlo/server/worker_pool.h"
 
 namespace dlo {
@@ -84,6 +86,49 @@ TEST_F(HttpAnswers, OnlySoManyPipelinedRequestsAreUnderWayAtOnce) {
   }
   for (int i = 0; i < 50; ++i) EXPECT_EQ(client.read_answer().body, "x") << i;
   EXPECT_EQ(other.read_answer().body, "x");
+}
+
+TEST_F(HttpAnswers, ARoundIsOverWhenWhatArrivedWasRead) {
+  std::string order;
+  serve({}, [&](const HttpRequest& request, const ExchangePtr& exchange) {
+    order += request.target;
+    exchange->after_round([&order, exchange] {
+      order += " over";
+      exchange->send({});
+    });
+  });
+  HttpClient client(port());
+  client.send(get("/a") + get("/b"));
+  client.read_until("HTTP/1.1 200", 2);
+  EXPECT_EQ(order, "/a/b over over");
+}
+
+TEST_F(HttpAnswers, AnswersThatAreGivenTogetherReachEverybodyOnWhateverThread) {
+  std::vector<ExchangePtr> held;
+  std::mutex mutex;
+  HttpOptions options;
+  options.io_threads = 2;  // each has its own connections
+  serve(options, [&](const HttpRequest&, const ExchangePtr& exchange) {
+    const std::lock_guard lock(mutex);
+    held.push_back(exchange);
+  });
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 6; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(port()));
+    clients.back()->send(get("/"));
+  }
+  ASSERT_TRUE(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return held.size() == 6;
+  }));
+  {
+    const AnswersTogether together;
+    for (const auto& exchange : held) {
+      const AnswersTogether inner;  // its answer goes out with it
+      exchange->send({});
+    }
+  }
+  for (auto& client : clients) EXPECT_EQ(client->read_answer().status, 200);
 }
 
 TEST_F(HttpAnswers, AnExchangeThatIsDroppedAnswers500) {
