@@ -318,12 +318,14 @@ int run(int argc, const char* const* argv, Context& context) {
   add_acts(grammar);
   add_replay(grammar);
   add_groups(grammar);
+  add_watching(grammar);
   add_queue(app, parsed, context);
   add_demo_and_serve(app, parsed, context);
   add_config(app, parsed, context);
   add_token(app, parsed, context);
   add_audit(app, parsed, context);
   add_poison(app, parsed, context);
+  add_help(grammar, "dlo " DLO_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

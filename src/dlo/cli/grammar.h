@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "dlo/cli/context.h"
 #include "dlo/cli/selection.h"
@@ -26,6 +27,9 @@ struct Grammar {
 void add_acts(const Grammar& grammar);    // resolve, archive, discard, restore, note, tag
 void add_replay(const Grammar& grammar);  // replay, job
 void add_groups(const Grammar& grammar);  // group
+
+void add_watching(const Grammar& grammar);  // tail, top, doctor, export, import
+void add_help(const Grammar& grammar, const std::string& version);  // completion, man; the last
 
 // Options that many verbs share.
 void add_output(CLI::App* command, Context& context);

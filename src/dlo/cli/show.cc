@@ -94,7 +94,7 @@ void print_notes(Context& context, const JsonValue& record) {
   for (const JsonValue& version : member(record, "versions").items) {
     line(context.out, "version",
          text_of(version, "number") + "  " + moment(version, "at", context.now) + " by " +
-             text_of(version, "by") + ": " + text_of(version, "reason"));
+             text_of(version, "by") + ": " + text_of(version, "why"));
   }
   for (const JsonValue& note : member(record, "notes").items) {
     line(
