@@ -9,6 +9,7 @@
 #include "dlo/api/dead_letters.h"
 #include "dlo/api/description.h"
 #include "dlo/api/groups.h"
+#include "dlo/api/imports.h"
 #include "dlo/api/jobs.h"
 #include "dlo/api/poison.h"
 #include "dlo/api/queues.h"
@@ -76,6 +77,7 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
                              }}));
   append(routes, group_routes(office));
   append(routes, book_routes(office));
+  append(routes, import_routes(office));
   if (queues != nullptr) {
     hall_ = std::make_unique<QueueHall>(QueueHall::Parts{
         *queues, office, clock, quick_, options.origin, options.rules, options.regex});

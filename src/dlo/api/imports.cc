@@ -1,0 +1,127 @@
+#include "dlo/api/imports.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/audit_text.h"
+#include "dlo/api/body.h"
+#include "dlo/api/notes.h"
+#include "dlo/core/states.h"
+#include "dlo/json/json.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::api {
+namespace {
+
+constexpr std::size_t most_lines = 1'000;
+
+/// A line of an export: the record, and the notes beside it.
+struct Brought {
+  RecordDetail detail;
+  std::vector<Note> notes;
+};
+
+Result<Brought> read_line(std::string_view text) {
+  const auto value = parse_json(text);
+  if (!value) return value.error();
+  Brought brought;
+  JsonWriter record;  // as it stands, without the notes
+  record.begin_object();
+  for (const JsonMember& each : value->members) {
+    if (each.name != "notes") {
+      record.key(each.name).raw(each.value.raw);
+      continue;
+    }
+    for (const JsonValue& note : each.value.items) {
+      JsonComplaints complaints("api.import");
+      JsonFields fields(note, "notes", complaints);
+      brought.notes.push_back(
+          {fields.time("at").value_or(TimePoint{}), fields.text("by"), fields.text("text")});
+    }
+  }
+  record.end_object();
+  auto detail = parse_record_detail(record.take());
+  if (!detail) return detail.error();
+  brought.detail = std::move(*detail);
+  return brought;
+}
+
+/// Whoever held it held it in the other office.
+Status status_here(Status status) {
+  return status == Status::retrying || status == Status::replaying ? Status::pending : status;
+}
+
+std::vector<Change> changes_for(const Brought& brought, const Request& request) {
+  auto record = std::make_shared<DeadLetter>(brought.detail.record);
+  record->status = status_here(record->status);
+  const RecordId id = record->id;
+  std::vector<Change> changes{Append{record, brought.detail.attempts}};
+  std::uint64_t version = 1;
+  for (const Version& each : brought.detail.versions) {
+    if (each.number == 0) continue;  // the message itself
+    changes.emplace_back(
+        AddVersion{id, version++, each.headers, each.payload, each.at, each.by, each.why});
+  }
+  thread_local std::mt19937_64 salt(std::random_device{}());
+  for (const Note& note : brought.notes) changes.emplace_back(keep_note(id, note, salt()));
+  changes.emplace_back(audit_of(request, "import", to_string(id), "{}"));
+  return changes;
+}
+
+/// "kept", or "merged" if that occurrence is here already.
+Result<std::string> keep(Office& office, const Brought& brought, const Request& request) {
+  const auto before = office.get(brought.detail.record.id);
+  if (!before && before.error().code != Code::not_found) return before.error();
+  if (before && before->record.occurrence >= brought.detail.record.occurrence)
+    return std::string("merged");
+  const auto applied = office.apply(changes_for(brought, request));
+  if (!applied) return applied.error();
+  return std::string("kept");
+}
+
+HttpResponse import_all(Office& office, const Request& request) {
+  if (media_type(request) != "application/x-ndjson") {
+    return problem(415, "unsupported_media_type",
+                   "An import is application/x-ndjson: one dead letter a line.");
+  }
+  const auto lines = lines_of(request.http.body);
+  if (lines.size() > most_lines) {
+    return problem(400, "invalid_argument",
+                   "An import has at most 1000 lines; send the rest in another request.");
+  }
+  HttpResponse answer;
+  answer.content_type = "application/x-ndjson";
+  for (const Line& line : lines) {
+    JsonWriter json;
+    json.begin_object().member("line", line.number);
+    const auto brought = read_line(line.text);
+    const auto kept =
+        brought ? keep(office, *brought, request) : Result<std::string>(brought.error());
+    if (kept) {
+      json.member("id", to_string(brought->detail.record.id)).member("effect", *kept);
+    } else {
+      answer.status = 207;
+      json.member("code", name_of(kept.error().code)).member("detail", kept.error().detail);
+    }
+    json.end_object();
+    answer.body += json.take() + "\n";
+  }
+  return answer;
+}
+
+}  // namespace
+
+std::vector<Route> import_routes(Office& office) {
+  return {{"POST",
+           "/v1/import",
+           Role::admin,
+           Lane::slow,
+           {},
+           answering([&office](const Request& request) { return import_all(office, request); })}};
+}
+
+}  // namespace dlo::api
