@@ -36,6 +36,15 @@ std::string url_text(std::string_view bytes) {
   return text;
 }
 
+std::vector<std::string> texts(JsonFields& fields, std::string_view name) {
+  std::vector<std::string> all;
+  for (const JsonValue& item : fields.items(name)) {
+    if (item.kind != JsonKind::string) fields.complain(name, "must hold strings");
+    all.push_back(item.text());
+  }
+  return all;
+}
+
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
@@ -120,6 +129,7 @@ std::string to_json(const Token& token) {
   out.member("created_by", token.created_by);
   if (token.expires_at) out.member("expires_at", *token.expires_at);
   if (token.revoked_at) out.member("revoked_at", *token.revoked_at);
+  write_limits(out, token);
   out.end_object();
   return out.take();
 }
@@ -129,8 +139,35 @@ std::string shown(const Token& token) {
   out.begin_object().member("id", token.id).member("name", token.name);
   out.member("role", name_of(token.role)).member("created_at", token.created_at);
   out.member("created_by", token.created_by).member("expires_at", token.expires_at);
-  out.member("revoked_at", token.revoked_at).end_object();
+  out.member("revoked_at", token.revoked_at);
+  write_limits(out, token);
+  out.end_object();
   return out.take();
+}
+
+void write_names(JsonWriter& out, std::string_view name, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  out.key(name).begin_array();
+  for (const std::string& each : names) out.text(each);
+  out.end_array();
+}
+
+void write_limits(JsonWriter& out, const Token& token) {
+  write_names(out, "sources", token.scope.sources);
+  write_names(out, "actions", token.scope.actions);
+  if (token.rate) out.member("rate", std::uint64_t{*token.rate});
+  if (token.max_body) out.member("max_body", *token.max_body);
+}
+
+void read_limits(JsonFields& fields, Scope& scope, std::optional<std::uint32_t>& rate,
+                 std::optional<std::uint64_t>& max_body) {
+  scope.sources = texts(fields, "sources");
+  scope.actions = texts(fields, "actions");
+  if (fields.has("rate")) {
+    rate = static_cast<std::uint32_t>(fields.number("rate", highest_rate));
+    if (*rate == 0) fields.complain("rate", "must be 1 or more requests a second");
+  }
+  if (fields.has("max_body")) max_body = fields.number("max_body");
 }
 
 Result<Token> parse_token_record(std::string_view text) {
@@ -149,6 +186,7 @@ Result<Token> parse_token_record(std::string_view text) {
     token.created_by = fields.text("created_by");
     token.expires_at = fields.time("expires_at");
     token.revoked_at = fields.time("revoked_at");
+    read_limits(fields, token.scope, token.rate, token.max_body);
   }
   if (complaints.first()) return *complaints.first();
   return token;

@@ -1,16 +1,22 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dlo/access/role.h"
+#include "dlo/access/scope.h"
 #include "dlo/core/result.h"
 #include "dlo/core/time.h"
 
 namespace dlo {
+
+class JsonFields;
+class JsonWriter;
 
 /// What is kept of a token: never the secret, only its hash. A secret is 256 random bits, so a
 /// plain SHA-256 cannot be searched.
@@ -23,6 +29,9 @@ struct Token {
   std::string created_by;
   std::optional<TimePoint> expires_at;
   std::optional<TimePoint> revoked_at;
+  Scope scope;
+  std::optional<std::uint32_t> rate;      // requests a second; empty: as the server says
+  std::optional<std::uint64_t> max_body;  // bytes of a request; empty: as the server says
   bool operator==(const Token&) const = default;
 };
 
@@ -53,6 +62,14 @@ struct TokenDraw {
 [[nodiscard]] Result<void> check_token_name(std::string_view name);
 /// reader, operator or admin; refused with the valid names and the nearest spelling.
 [[nodiscard]] Result<Role> parse_role(std::string_view text);
+
+/// sources, actions, rate and max_body, as requests and records have them.
+void read_limits(JsonFields& fields, Scope& scope, std::optional<std::uint32_t>& rate,
+                 std::optional<std::uint64_t>& max_body);
+/// An array, if there are any.
+void write_names(JsonWriter& out, std::string_view name, const std::vector<std::string>& names);
+void write_limits(JsonWriter& out, const Token& token);
+inline constexpr std::uint64_t highest_rate = 1'000'000;
 
 [[nodiscard]] std::string to_json(const Token& token);  // as it is kept, with the hash
 [[nodiscard]] std::string shown(const Token& token);    // as JSON for people, without it

@@ -13,6 +13,7 @@ namespace dlo {
 namespace {
 
 constexpr Millis fresh_for{1'000};
+constexpr Millis usable_for{30'000};  // while it is being read anew
 constexpr std::size_t page = 500;
 
 Error refusal(std::string detail) {
@@ -23,6 +24,7 @@ AddAudit entry(const char* act, const Token& token, const std::string& actor, Ti
   JsonWriter detail;
   detail.begin_object().member("name", token.name).member("role", name_of(token.role));
   if (token.expires_at) detail.member("expires_at", *token.expires_at);
+  write_limits(detail, token);
   detail.end_object();
   return {now, actor, act, "token " + token.id, detail.take()};
 }
@@ -54,6 +56,7 @@ TokenDraw TokenBook::draw_token() {
 Result<IssuedToken> TokenBook::create(const NewToken& wanted, const std::string& actor,
                                       TimePoint now) {
   if (const auto named = check_token_name(wanted.name); !named) return named.error();
+  if (const auto scoped = check(wanted.scope); !scoped) return scoped.error();
   const TokenDraw drawn = draw_();
   IssuedToken issued;
   issued.text = token_text(drawn);
@@ -61,6 +64,9 @@ Result<IssuedToken> TokenBook::create(const NewToken& wanted, const std::string&
   token.id = token_id(drawn);
   token.name = wanted.name;
   token.role = wanted.role;
+  token.scope = wanted.scope;
+  token.rate = wanted.rate;
+  token.max_body = wanted.max_body;
   token.hash = hash_of_secret(parse_token(issued.text)->secret);
   token.created_at = now;
   token.created_by = actor;
@@ -113,29 +119,65 @@ Result<std::vector<Token>> TokenBook::list() {
 void TokenBook::forget() {
   const std::lock_guard lock(mutex_);
   read_at_.reset();
+  ++forgotten_;
 }
 
-// Needs the lock. A clock that was set back must not keep an old table for long.
-Result<void> TokenBook::refresh(TimePoint now) {
-  if (read_at_ && *read_at_ <= now && now - *read_at_ < fresh_for) return {};
+void TokenBook::read_by(Later later) {
+  const std::lock_guard lock(mutex_);
+  later_ = std::move(later);
+}
+
+/// Beside those who ask: the office is read without the lock.
+Result<void> TokenBook::read_table(TimePoint now) {
+  std::uint64_t before = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    before = forgotten_;
+  }
   auto all = list();
+  const std::lock_guard lock(mutex_);
+  reading_ = false;
   if (!all) return all.error();
   tokens_.clear();
   for (Token& each : *all) tokens_.emplace(each.id, std::move(each));
-  read_at_ = now;
+  std::erase_if(buckets_, [&](const auto& each) { return !tokens_.contains(each.first); });
+  if (before == forgotten_) read_at_ = now;  // else it changed while it was read
   return {};
 }
 
+/// Makes sure that there is a table that is not too old. A clock that was set back must not keep an
+/// old table for long.
+Result<void> TokenBook::refresh(TimePoint now) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool known = read_at_ && *read_at_ <= now;
+    if (known && now - *read_at_ < fresh_for) return {};
+    if (known && now - *read_at_ < usable_for && later_) {
+      if (reading_) return {};
+      reading_ = later_([this, now] { (void)read_table(now); });
+      return {};
+    }
+  }
+  return read_table(now);  // nobody can be admitted without
+}
+
 Result<bool> TokenBook::required(TimePoint now) {
-  const std::lock_guard lock(mutex_);
   if (const auto read = refresh(now); !read) return read.error();
+  const std::lock_guard lock(mutex_);
   return !tokens_.empty();
+}
+
+std::optional<Millis> TokenBook::wait_of(const Token& token, std::uint32_t usual, TimePoint now) {
+  const std::uint32_t rate = token.rate.value_or(usual);
+  if (rate == 0) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return buckets_[token.id].take(rate, now);
 }
 
 Result<Token> TokenBook::who(std::string_view authorization, const std::string& client,
                              TimePoint now) {
-  const std::lock_guard lock(mutex_);
   if (const auto read = refresh(now); !read) return read.error();
+  const std::lock_guard lock(mutex_);
   const auto text = parse_token(bearer_of(authorization));
   const auto found = text ? tokens_.find(text->id) : tokens_.end();
   const bool right = found != tokens_.end() && is_secret_of(found->second, text->secret);

@@ -10,6 +10,7 @@
 
 #include "dlo/access/damper.h"
 #include "dlo/access/token.h"
+#include "dlo/access/token_bucket.h"
 #include "dlo/store/office.h"
 
 namespace dlo {
@@ -21,6 +22,9 @@ struct NewToken {
   std::string name;
   Role role = Role::reader;
   std::optional<Millis> lives_for;
+  Scope scope{};
+  std::optional<std::uint32_t> rate{};
+  std::optional<std::uint64_t> max_body{};
 };
 
 /// A token as its holder gets it, once.
@@ -31,13 +35,19 @@ struct IssuedToken {
 
 /// Who may ask, by the tokens an office keeps. Each change is audited in the same transaction.
 /// Threads  Any method from any thread.
-/// Cost     `who` reads the office at most once a second, otherwise a table in memory; so a token
-///          that another process revoked stops working within a second.
+/// Cost     `who` looks into a table in memory. Once a second the table is read anew, by `later`
+///          and beside those who ask; so a token that another process revoked stops working within
+///          a second or two. A table that could not be read for half a minute admits nobody.
 class TokenBook {
  public:
   /// `draw` gives random bytes.
   using Draw = std::function<TokenDraw()>;
+  /// Runs a task on a thread that may wait; false: it cannot now. Without one, whoever asks waits.
+  using Later = std::function<bool(std::function<void()>)>;
   explicit TokenBook(Office& office, Draw draw = draw_token);
+
+  /// From now on the table is read by `later`; it must not run a task once this book is gone.
+  void read_by(Later later);
 
   /// Random bytes of the operating system.
   [[nodiscard]] static TokenDraw draw_token();
@@ -55,8 +65,13 @@ class TokenBook {
   /// (if it names a token) whose it was; `timed_out`: too many wrong ones from this client.
   Result<Token> who(std::string_view authorization, const std::string& client, TimePoint now);
 
+  /// Counts a request of this token: how long it has to wait, if it asks more often than its rate
+  /// (`usual` if it has none of its own; zero: as often as it likes) allows.
+  std::optional<Millis> wait_of(const Token& token, std::uint32_t usual, TimePoint now);
+
  private:
   Result<void> refresh(TimePoint now);
+  Result<void> read_table(TimePoint now);
   void forget();
 
   Office& office_;
@@ -64,6 +79,10 @@ class TokenBook {
   std::mutex mutex_;
   std::map<std::string, Token, std::less<>> tokens_;
   std::optional<TimePoint> read_at_;
+  std::uint64_t forgotten_ = 0;  // how often the table was known to be old
+  bool reading_ = false;
+  Later later_;
+  std::map<std::string, TokenBucket, std::less<>> buckets_;
   Damper damper_;
 };
 

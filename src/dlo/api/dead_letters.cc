@@ -50,6 +50,9 @@ Result<Listing> parse_listing(const Request& request) {
                   query.error().detail + ".");
   }
   listing.query = std::move(*query);
+  if (const auto& sources = request.actor.scope.sources; !sources.empty()) {
+    listing.query.tests.push_back({Field::source, "", sources, false});
+  }
   auto limit = request.number("limit", usual_rows, 1, most_rows);
   if (!limit) return limit.error();
   listing.query.limit = *limit;

@@ -1,6 +1,7 @@
 #include "dlo/api/front.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -54,6 +55,25 @@ std::optional<HttpResponse> check_role(const Route& route, const Actor& actor) {
                      ".");
 }
 
+/// What its token says about how often and how much.
+std::optional<HttpResponse> check_measure(const Request& request) {
+  const Actor& actor = request.actor;
+  if (actor.wait) {
+    HttpResponse answer = problem(
+        429, "rate_exceeded",
+        in_quotes(actor.name) + " asks more often than its token allows. Nothing was done.");
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(*actor.wait).count();
+    answer.headers.push_back({"Retry-After", std::to_string(seconds)});
+    return answer;
+  }
+  if (actor.max_body && request.http.body.size() > *actor.max_body) {
+    return problem(413, "body_too_large",
+                   "The token of " + in_quotes(actor.name) + " is for bodies of at most " +
+                       std::to_string(*actor.max_body) + " bytes.");
+  }
+  return std::nullopt;
+}
+
 HttpResponse not_admitted(const Error& error) {
   if (error.code == Code::refused) {
     HttpResponse answer = problem(401, "unauthorized", error.detail);
@@ -95,6 +115,12 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
     }
     return exchange->send(not_admitted(actor.error()));
   }
+  if (route.role != Role::nobody) {
+    if (auto refusal = check_page(http, actor->by_token)) {
+      note(http, *actor, now, "a web page of another origin");
+      return exchange->send(std::move(*refusal));
+    }
+  }
   Request request{std::move(http), std::move(match.path), std::move(target->query),
                   std::move(*actor), now};
   if (auto refusal = check_role(route, request.actor)) {
@@ -102,6 +128,12 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
     if (!looks) note(request.http, request.actor, now, "role too low");
     return exchange->send(std::move(*refusal));
   }
+  if (auto refusal = check_scope(request, match.reach, *match.action)) {
+    const bool looks = request.http.method == "GET" || request.http.method == "HEAD";
+    if (!looks) note(request.http, request.actor, now, "outside of its scope");
+    return exchange->send(std::move(*refusal));
+  }
+  if (auto refusal = check_measure(request)) return exchange->send(std::move(*refusal));
   if (auto refusal = check_query(route, request)) return exchange->send(std::move(*refusal));
   if (auto refusal = check_encoding(request.http)) return exchange->send(std::move(*refusal));
   if (route.lane == Lane::here) return run(route, std::move(request), exchange);

@@ -16,7 +16,10 @@ Result<RecordDetail> find_record(Office& office, const Request& request) {
   const auto id = record_id(request);
   if (!id) return id.error();
   auto detail = office.get(*id);
-  if (!detail && detail.error().code == Code::not_found) {
+  const bool foreign =
+      detail && !allows_source(request.actor.scope, detail->record.message->source);
+  // Whoever may not see it learns nothing, not even that it is there.
+  if (foreign || (!detail && detail.error().code == Code::not_found)) {
     return Error{Code::not_found, "api.id",
                  "There is no dead letter " + to_string(*id) +
                      ". It may have been removed; /v1/audit tells by whom."};

@@ -9,6 +9,7 @@
 #include "dlo/core/decide.h"
 #include "dlo/core/identity.h"
 #include "dlo/core/sha256.h"
+#include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
 #include "dlo/server/answers_together.h"
 
@@ -88,6 +89,15 @@ std::string line_of(std::size_t number, const Result<Reported>& outcome) {
   }
   json.end_object();
   return json.take() + "\n";
+}
+
+/// A token may be for some sources only.
+Result<void> check_source(const Request& request, const Reading& reading) {
+  const std::string& source = reading.report.message->source;
+  if (allows_source(request.actor.scope, source)) return {};
+  return Error{Code::refused, "api.report",
+               "The token of " + in_quotes(request.actor.name) + " is not for the source " +
+                   in_quotes(source) + ". Nothing was kept of it."};
 }
 
 }  // namespace
@@ -185,6 +195,9 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
   }
   auto reading = read_report(request.http.body, request.now);
   if (!reading) return exchange->send(problem_of(reading.error()));
+  if (const auto allowed = check_source(request, *reading); !allowed) {
+    return exchange->send(problem_of(allowed.error()));
+  }
   reading->report.delivery = random_id();
   auto key = IdempotencyKey::of(request);
   if (!key) return exchange->send(problem_of(key.error()));
@@ -231,6 +244,10 @@ HttpResponse Reports::take_batch(const Request& request) {
   for (const Line& line : lines) {
     auto& reading = readings.emplace_back(read_report(line.text, request.now));
     if (!reading) continue;
+    if (auto allowed = check_source(request, *reading); !allowed) {
+      reading = allowed.error();
+      continue;
+    }
     reading->report.delivery = random_id();
     good.push_back(&*reading);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dlo/access/role.h"
+#include "dlo/access/scope.h"
 #include "dlo/core/result.h"
 #include "dlo/core/time.h"
 #include "dlo/server/http.h"
@@ -18,6 +19,10 @@ namespace dlo::api {
 struct Actor {
   std::string name;
   Role role = Role::nobody;
+  Scope scope{};
+  std::optional<std::uint64_t> max_body{};  // of its requests
+  std::optional<Millis> wait{};             // it asks too often
+  bool by_token = false;
 };
 
 /// A request on its way to a resource: its path and query taken apart, and who asks.

@@ -1,5 +1,6 @@
 #include "dlo/api/router.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dlo::api {
@@ -38,7 +39,18 @@ Handler answering(std::function<HttpResponse(const Request&)> answer) {
 
 Router::Router(std::vector<Route> routes) : routes_(std::move(routes)) {
   patterns_.reserve(routes_.size());
-  for (const Route& route : routes_) patterns_.push_back(steps_of(route.pattern));
+  for (const Route& route : routes_) {
+    patterns_.push_back(steps_of(route.pattern));
+    actions_.push_back(action_of(route.method, route.pattern));
+    reaches_.push_back(reach_of(route.method, route.pattern));
+  }
+}
+
+std::vector<std::string> Router::actions() const {
+  std::vector<std::string> all = actions_;
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
 }
 
 Router::Match Router::find(std::string_view method, std::vector<std::string> steps) const {
@@ -53,6 +65,8 @@ Router::Match Router::find(std::string_view method, std::vector<std::string> ste
       continue;
     }
     match.route = &routes_[i];
+    match.action = &actions_[i];
+    match.reach = reaches_[i];
     for (std::size_t step = 0; step < steps.size(); ++step) {
       if (is_place(patterns_[i][step])) match.path.push_back(std::move(steps[step]));
     }

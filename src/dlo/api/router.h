@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dlo/api/admission.h"
 #include "dlo/api/request.h"
 #include "dlo/server/http_exchange.h"
 
@@ -39,7 +40,9 @@ class Router {
   explicit Router(std::vector<Route> routes);
 
   struct Match {
-    const Route* route = nullptr;   // null: `refusal` says why
+    const Route* route = nullptr;  // null: `refusal` says why
+    const std::string* action = nullptr;
+    Reach reach = Reach::everything;
     std::vector<std::string> path;  // what {…} stand for
     HttpResponse refusal;
   };
@@ -47,10 +50,14 @@ class Router {
   [[nodiscard]] Match find(std::string_view method, std::vector<std::string> steps) const;
 
   [[nodiscard]] const std::vector<Route>& routes() const noexcept { return routes_; }
+  /// Every name a scope may have, once.
+  [[nodiscard]] std::vector<std::string> actions() const;
 
  private:
   std::vector<Route> routes_;
   std::vector<std::vector<std::string_view>> patterns_;  // in steps
+  std::vector<std::string> actions_;                     // of each route
+  std::vector<Reach> reaches_;
 };
 
 }  // namespace dlo::api

@@ -61,6 +61,7 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
       slow_(options.slow_threads, options.most_waiting),
       reports_({office, clock, quick_, options.origin, options.rules, options.regex}),
       events_(office, clock, options.events) {
+  tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
   std::vector<Route> routes;
   routes.push_back(
       {"GET",
@@ -85,25 +86,25 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
     append(routes, queue_message_routes(*hall_));
   }
   append(routes, poison_routes(office, hall_.get()));
-  append(routes, token_routes(tokens_));
+  append(routes, token_routes(tokens_, [this] { return front_->router().actions(); }));
   append(routes, events_.routes());
   const ReplayTargets targets = queues_of(hall_.get());
   if (options.works_on_jobs) runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets);
   append(routes, job_routes({office, jobs_, targets, [this] {
                                if (runner_ != nullptr) runner_->wake();
                              }}));
-  front_ = std::make_unique<Front>(
-      Front::Parts{Router(std::move(routes)), clock, quick_, slow_,
-                   options.owner_asks ? Access(local_access)
-                                      : token_access(tokens_, clock, options.tokens_always),
-                   [this, &office](const AddAudit& refusal) {
-                     // If more is refused than can be written down,
-                     // doing comes first.
-                     (void)quick_.post([&office, refusal] {
-                       const Change change = refusal;
-                       (void)office.apply({&change, 1});
-                     });
-                   }});
+  front_ = std::make_unique<Front>(Front::Parts{
+      Router(std::move(routes)), clock, quick_, slow_,
+      options.owner_asks ? Access(local_access)
+                         : token_access(tokens_, clock, options.tokens_always, options.rate),
+      [this, &office](const AddAudit& refusal) {
+        // If more is refused than can be written down,
+        // doing comes first.
+        (void)quick_.post([&office, refusal] {
+          const Change change = refusal;
+          (void)office.apply({&change, 1});
+        });
+      }});
 }
 
 Service::~Service() {

@@ -28,6 +28,7 @@ struct ServiceOptions {
   ProfileBook rules{};
   RegexCompiler regex{};  // for patterns in their rules
   EventOptions events{};
+  std::uint32_t rate = 0;      // requests a second of tokens without their own; zero: any number
   bool tokens_always = false;  // also while there are none: whoever listens beyond loopback
   bool owner_asks = false;     // no tokens at all: only the owner of the directory can ask
   bool works_on_jobs = true;   // false: jobs are kept, and somebody else does them

@@ -29,6 +29,7 @@ Result<NewToken> read_new(const Request& request) {
     wanted.name = fields.text("name");
     if (fields.has("role")) role = fields.text("role");
     lives_for = fields.text("expires_in");
+    read_limits(fields, wanted.scope, wanted.rate, wanted.max_body);
   });
   if (!read) return read.error();
   const auto known = parse_role(role);
@@ -41,9 +42,13 @@ Result<NewToken> read_new(const Request& request) {
   return wanted;
 }
 
-HttpResponse create(TokenBook& book, const Request& request) {
+HttpResponse create(TokenBook& book, const std::vector<std::string>& actions,
+                    const Request& request) {
   const auto wanted = read_new(request);
   if (!wanted) return problem_of(wanted.error());
+  if (const auto known = check_actions(wanted->scope, actions); !known) {
+    return problem_of(known.error());
+  }
   const auto issued = book.create(*wanted, request.actor.name, request.now);
   if (!issued) return problem_of(issued.error());
   JsonWriter json;
@@ -64,14 +69,17 @@ HttpResponse revoke(TokenBook& book, const Request& request) {
 HttpResponse me(const Request& request) {
   JsonWriter json;
   json.begin_object().member("name", request.actor.name);
-  json.member("role", name_of(request.actor.role)).end_object();
+  json.member("role", name_of(request.actor.role));
+  write_names(json, "sources", request.actor.scope.sources);
+  write_names(json, "actions", request.actor.scope.actions);
+  json.end_object();
   return json_answer(json.take());
 }
 
 }  // namespace
 
-Access token_access(TokenBook& book, const Clock& clock, bool always) {
-  return [&book, &clock, always](const HttpRequest& request) -> Result<Actor> {
+Access token_access(TokenBook& book, const Clock& clock, bool always, std::uint32_t rate) {
+  return [&book, &clock, always, rate](const HttpRequest& request) -> Result<Actor> {
     const TimePoint now = clock.now();
     if (!always) {
       const auto required = book.required(now);
@@ -81,11 +89,17 @@ Access token_access(TokenBook& book, const Clock& clock, bool always) {
     const auto token = book.who(request.header("Authorization"), request.client, now);
     if (!token) return token.error();
     // Names may repeat; with its id the audit trail says which one it was.
-    return Actor{token->name + " (" + token->id + ")", token->role};
+    Actor actor{token->name + " (" + token->id + ")", token->role};
+    actor.scope = token->scope;
+    actor.max_body = token->max_body;
+    actor.wait = book.wait_of(*token, rate, now);
+    actor.by_token = true;
+    return actor;
   };
 }
 
-std::vector<Route> token_routes(TokenBook& book) {
+std::vector<Route> token_routes(TokenBook& book,
+                                std::function<std::vector<std::string>()> actions) {
   return {
       {"GET", "/v1/tokens", Role::admin, Lane::quick, {}, answering([&book](const Request&) {
          return list(book);
@@ -95,7 +109,9 @@ std::vector<Route> token_routes(TokenBook& book) {
        Role::admin,
        Lane::quick,
        {},
-       answering([&book](const Request& request) { return create(book, request); })},
+       answering([&book, actions = std::move(actions)](const Request& request) {
+         return create(book, actions(), request);
+       })},
       {"DELETE",
        "/v1/tokens/{id}",
        Role::admin,

@@ -11,9 +11,13 @@ namespace dlo::api {
 
 /// Who asks, by token. While the office has none everybody is its admin, unless `always`. Both
 /// outlive the answer.
-[[nodiscard]] Access token_access(TokenBook& book, const Clock& clock, bool always);
+/// `rate`: requests a second of tokens that have none of their own; zero: any number.
+[[nodiscard]] Access token_access(TokenBook& book, const Clock& clock, bool always,
+                                  std::uint32_t rate = 0);
 
 /// `/v1/tokens` and `/v1/me`.
-[[nodiscard]] std::vector<Route> token_routes(TokenBook& book);
+/// `actions` names what scopes may name.
+[[nodiscard]] std::vector<Route> token_routes(TokenBook& book,
+                                              std::function<std::vector<std::string>()> actions);
 
 }  // namespace dlo::api

@@ -155,6 +155,14 @@ void add_token(CLI::App& app, Parsed& parsed, Context& context) {
   create->add_option("--role", parsed.token.role, "reader, operator or admin")
       ->capture_default_str();
   create->add_option("--expires-in", parsed.token.expires_in, "Such as 90d; default: never");
+  create->add_option("--source", parsed.token.sources, "Only for these sources")->delimiter(',');
+  create
+      ->add_option("--action", parsed.token.actions,
+                   "Only for these, such as read or queues.* (docs/access.md)")
+      ->delimiter(',');
+  create->add_option("--rate", parsed.token.rate, "Requests a second")
+      ->check(CLI::Range(1, 1'000'000));
+  create->add_option("--max-body", parsed.token.max_body, "Largest request, in bytes");
   add_target(create, context);
   create->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return token_create(c, parsed.token); }; });

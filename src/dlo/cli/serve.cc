@@ -197,6 +197,7 @@ int serve(Context& context, const ServeArguments& arguments) {
   chosen.tokens_always = !is_loopback(options->host);
   chosen.origin.node = node_name();
   chosen.rules = config.rules;
+  chosen.rate = static_cast<std::uint32_t>(config.count("access.rate"));
   chosen.regex = re2_compiler();
   chosen.quick_threads = config.count("server.workers");
   chosen.slow_threads = config.count("server.slow_workers");

@@ -1,3 +1,5 @@
+#include "dlo/access/token.h"
+
 #include <ostream>
 #include <string>
 #include <vector>
@@ -26,6 +28,10 @@ int token_create(Context& context, const TokenArguments& arguments) {
   JsonWriter json;
   json.begin_object().member("name", arguments.name).member("role", arguments.role);
   if (!arguments.expires_in.empty()) json.member("expires_in", arguments.expires_in);
+  write_names(json, "sources", arguments.sources);
+  write_names(json, "actions", arguments.actions);
+  if (arguments.rate > 0) json.member("rate", std::uint64_t{arguments.rate});
+  if (arguments.max_body > 0) json.member("max_body", arguments.max_body);
   json.end_object();
   const auto reply = ask_for(**client, {"POST", "/v1/tokens", json.take()});
   if (!reply) return refuse(context, reply.error());

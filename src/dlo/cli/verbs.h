@@ -107,6 +107,10 @@ struct TokenArguments {
   std::string name;
   std::string role = "reader";
   std::string expires_in;  // as parse_duration reads it; empty: never
+  std::vector<std::string> sources;
+  std::vector<std::string> actions;
+  std::uint32_t rate = 0;      // requests a second; 0: as the server says
+  std::uint64_t max_body = 0;  // bytes; 0: as the server says
   std::string id;
 };
 int token_create(Context& context, const TokenArguments& arguments);

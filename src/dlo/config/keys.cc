@@ -50,6 +50,13 @@ std::vector<ConfigKey> tls_keys() {
   };
 }
 
+std::vector<ConfigKey> access_keys() {
+  using enum ValueKind;
+  return {
+      {"access.rate", count, "0", "Requests a second of each token that has no rate of its own; 0: any number", 0, 1'000'000},
+  };
+}
+
 std::vector<ConfigKey> service_bus_keys() {
   using enum ValueKind;
   return {
@@ -133,7 +140,7 @@ std::string_view name_of(ValueKind kind) noexcept {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all = server_keys();
-    for (auto&& part : {tls_keys(), service_bus_keys(), workflow_keys()}) {
+    for (auto&& part : {tls_keys(), access_keys(), service_bus_keys(), workflow_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

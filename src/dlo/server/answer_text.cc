@@ -21,7 +21,10 @@ void append_head(std::string& out, const HttpResponse& response) {
   out += std::to_string(response.status);
   out += ' ';
   out += reason_phrase(response.status);
-  out += "\r\nServer: dlo\r\nX-Content-Type-Options: nosniff\r\n";
+  // What a browser may do with it: nothing but show it. (A list of two policies.)
+  out +=
+      "\r\nServer: dlo\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+      "Content-Security-Policy: default-src 'none', frame-ancestors 'none'\r\n";
   if (!response.content_type.empty()) {
     out += "Content-Type: ";
     append_value(out, response.content_type);

@@ -116,5 +116,27 @@ TEST_F(TokenBookTest, EveryChangeIsAudited) {
                                               "alice token.revoke token " + issued.token.id}));
 }
 
+TEST_F(TokenBookTest, TheTableIsReadBesideThoseWhoAsk) {
+  std::vector<std::function<void()>> tasks;
+  TokenBook server(office_);
+  server.read_by([&](std::function<void()> task) {
+    tasks.push_back(std::move(task));
+    return true;
+  });
+  const auto first = must(server.create({"ana", Role::admin, {}}, "local", noon));
+  EXPECT_TRUE(server.who("Bearer " + first.text, "c", noon));
+  EXPECT_TRUE(tasks.empty());  // there was no table yet: it had to be read at once
+  const auto second = must(TokenBook(office_).create({"bo", Role::reader, {}}, "local", noon));
+  EXPECT_TRUE(server.who("Bearer " + first.text, "c", noon + 2s));
+  EXPECT_TRUE(server.who("Bearer " + first.text, "c", noon + 2s));
+  ASSERT_EQ(tasks.size(), 1U);  // one reads for all
+  EXPECT_FALSE(server.who("Bearer " + second.text, "c", noon + 2s));
+  tasks.front()();
+  EXPECT_TRUE(server.who("Bearer " + second.text, "c", noon + 2s));
+  // A table nobody could read for long admits nobody by itself: it is read at once.
+  must(TokenBook(office_).revoke(second.token.id, "local", noon + 3s));
+  EXPECT_FALSE(server.who("Bearer " + second.text, "c", noon + 60s));
+}
+
 }  // namespace
 }  // namespace dlo

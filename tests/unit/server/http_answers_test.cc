@@ -138,6 +138,16 @@ TEST_F(HttpAnswers, AnExchangeThatIsDroppedAnswers500) {
   EXPECT_EQ(client.ask("GET", "/").status, 500) << "the connection lives on";
 }
 
+TEST_F(HttpAnswers, EveryAnswerTellsBrowsersToKeepTheirHandsOff) {
+  serve();
+  HttpClient client(port());
+  client.send(get("/a"));
+  const std::string answer = client.read_until(";");
+  EXPECT_NE(answer.find("X-Content-Type-Options: nosniff\r\n"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("Content-Security-Policy: default-src 'none', frame-ancestors 'none'\r\n"),
+            std::string::npos);
+}
+
 TEST_F(HttpAnswers, ASecondAnswerIsIgnored) {
   serve({}, [](const HttpRequest&, const ExchangePtr& exchange) {
     exchange->send(text("one"));
