@@ -26,6 +26,12 @@ HttpResponse health(Office& office, const Request&) {
   return json_answer(R"({"status":"office unavailable"})", 503);
 }
 
+/// Whether new work should come here: not to a server that is about to stop.
+HttpResponse readiness(Office& office, bool stopping, const Request& request) {
+  if (stopping) return json_answer(R"({"status":"stopping"})", 503);
+  return health(office, request);
+}
+
 void append(std::vector<Route>& routes, std::vector<Route> more) {
   routes.insert(routes.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
@@ -70,6 +76,14 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
        Lane::quick,
        {},
        answering([&office](const Request& request) { return health(office, request); })});
+  routes.push_back({"GET",
+                    "/readyz",
+                    Role::nobody,
+                    Lane::quick,
+                    {},
+                    answering([this, &office](const Request& request) {
+                      return readiness(office, stopping_.load(), request);
+                    })});
   append(routes, description_routes());
   append(routes, reports_.routes());
   append(routes, dead_letter_routes(office, slow_));
@@ -124,6 +138,7 @@ Result<void> Service::use(const ProfileBook& rules) {
 }
 
 void Service::stop_waiting() {
+  stopping_.store(true);
   events_.close();
   if (hall_ != nullptr) hall_->close();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,6 +63,7 @@ class Service {
   void stop();
 
  private:
+  std::atomic<bool> stopping_{false};
   TokenBook tokens_;
   JobBook jobs_;
   WorkerPool quick_;

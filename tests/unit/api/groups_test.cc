@@ -74,5 +74,13 @@ TEST_F(GroupsTest, HealthSaysOk) {
   EXPECT_EQ(get("/healthz").at("status"), "ok");
 }
 
+TEST_F(GroupsTest, AServerThatIsAboutToStopIsAliveButNotReady) {
+  EXPECT_EQ(get("/readyz").status(), 200);
+  service_->stop_waiting();
+  EXPECT_EQ(get("/readyz").status(), 503);
+  EXPECT_EQ(get("/readyz").at("status"), "stopping");
+  EXPECT_EQ(get("/healthz").status(), 200);
+}
+
 }  // namespace
 }  // namespace dlo::api
