@@ -13,24 +13,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "crash/killable.h"
 #include "support/must.h"
 #include "support/temporary_directory.h"
 
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/broker/embedded/queue_check.h"
 
-extern char** environ;  // NOLINT: POSIX
-
 namespace dlo::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-int kills() {
-  const char* asked = std::getenv("DLO_CRASH_ROUNDS");
-  if (asked != nullptr) return std::atoi(asked);
-  return std::getenv("DLO_SOAK") == nullptr ? 25 : 1000;
-}
 
 /// Starts the worker, reads what it says for `time`, kills it, reads the rest.
 std::string live_for(std::chrono::microseconds time, const std::string& directory, int life) {
@@ -138,16 +131,19 @@ void audit(const std::string& directory, Books& books) {
 
 TEST(QueueCrash, LosesNothingThatWasAcknowledgedHoweverOftenItIsKilled) {
   const TemporaryDirectory directory;
-  std::mt19937 random(std::random_device{}());
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const int kills = kills_of(60);
   Books books;
-  for (int life = 1; life <= kills(); ++life) {
+  for (int life = 1; life <= kills; ++life) {
     const std::chrono::microseconds time{DLO_PATIENCE * (20'000 + random() % 250'000)};
     books.note(live_for(time, directory.path(), life));
     if (::testing::Test::HasFatalFailure()) return;
     audit(directory.path(), books);
     if (::testing::Test::HasFatalFailure()) return;
   }
-  EXPECT_GT(books.done.size(), static_cast<std::size_t>(kills()));
+  EXPECT_GT(books.done.size(), static_cast<std::size_t>(kills));
 }
 
 }  // namespace
