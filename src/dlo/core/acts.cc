@@ -6,7 +6,8 @@ namespace dlo {
 namespace {
 
 constexpr std::uint32_t usual_replay_limit = 10;
-constexpr std::array<std::string_view, 4> names = {"resolve", "archive", "discard", "restore"};
+constexpr std::array<std::string_view, 7> names = {"resolve", "archive", "discard", "restore",
+                                                   "retry",   "tag",     "repair"};
 
 }  // namespace
 
@@ -29,7 +30,11 @@ Status target_of(Act act, Status former) noexcept {
       return Status::archived;
     case Act::discard:
       return Status::discarding;
+    case Act::retry:
+      return Status::pending;
     case Act::restore:
+    case Act::tag:
+    case Act::repair:
       break;
   }
   return former;
@@ -37,9 +42,16 @@ Status target_of(Act act, Status former) noexcept {
 
 bool is_possible(Act act, Status status) noexcept {
   if (is_live(status)) return false;
+  if (act == Act::tag) return true;
+  if (act == Act::repair) return is_editable(status);
+  if (act == Act::retry) return status == Status::pending || status == Status::exhausted;
   if (act == Act::restore) return !is_open(status) && is_legal(status, Status::pending);
   const Status to = target_of(act, status);
   return status != to && is_legal(status, to);
+}
+
+bool is_editable(Status status) noexcept {
+  return status == Status::pending || status == Status::exhausted || status == Status::quarantined;
 }
 
 bool is_replayable(Status status, bool quarantined_too) noexcept {

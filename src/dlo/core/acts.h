@@ -9,16 +9,20 @@
 namespace dlo {
 
 /// What people do to dead letters, one by one or in bulk.
-enum class Act : std::uint8_t { resolve, archive, discard, restore };
+enum class Act : std::uint8_t { resolve, archive, discard, restore, retry, tag, repair };
 [[nodiscard]] std::string_view name_of(Act act) noexcept;
 [[nodiscard]] std::optional<Act> parse_act(std::string_view text) noexcept;
 
-/// Where an act leads; a restore leads to the status the record had before it was closed.
+/// Where an act leads; a restore leads to the status the record had before it was closed, and what
+/// only changes a record (tag, repair) leaves it where it is.
 [[nodiscard]] Status target_of(Act act, Status former) noexcept;
 
 /// Whether an act can be done to a record in this status: not to a live message, not twice, and
 /// only an ended one can be restored.
 [[nodiscard]] bool is_possible(Act act, Status status) noexcept;
+
+/// Whether what a dead letter says may be changed: nobody works on it, and it was not sent back.
+[[nodiscard]] bool is_editable(Status status) noexcept;
 
 /// Whether a dead letter in this status may be sent back: one that waits for nobody. Quarantined
 /// ones only by a deliberate act (R9).

@@ -15,6 +15,13 @@ bool will_pass(const Error& error) noexcept {
          error.code == Code::full;
 }
 
+std::string why_of(const Job& job) {
+  std::string why = "job " + job.id;
+  if (!job.spec.recipe_name.empty()) why += ", recipe " + job.spec.recipe_name;
+  if (!job.spec.notes.empty()) why += ": " + job.spec.notes;
+  return why;
+}
+
 AddAudit audit_of(const Job& job, std::span<const RecordId> acted_on, TimePoint now) {
   Sha256 ids;
   for (const RecordId& id : acted_on) ids.update(to_string(id));

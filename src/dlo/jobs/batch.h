@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "dlo/core/error.h"
 #include "dlo/jobs/job.h"
@@ -13,6 +14,9 @@ namespace dlo {
 
 /// It may work later, as it is.
 [[nodiscard]] bool will_pass(const Error& error) noexcept;
+
+/// Why a version was made by a job, for whoever reads it later.
+[[nodiscard]] std::string why_of(const Job& job);
 
 /// One entry for many: how many, and a digest by which a list of ids can be checked (R25).
 [[nodiscard]] AddAudit audit_of(const Job& job, std::span<const RecordId> acted_on, TimePoint now);

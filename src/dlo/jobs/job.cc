@@ -19,6 +19,10 @@ void write(JsonWriter& out, const ReplaySpec& spec) {
   if (spec.most_replays) out.member("most_replays", std::uint64_t{*spec.most_replays});
   out.key("quarantined_too").boolean(spec.quarantined_too).key("strip").begin_array();
   for (const std::string& name : spec.strip) out.text(name);
+  out.end_array().key("set_headers").begin_array();
+  for (const Header& header : spec.set_headers) {
+    out.begin_object().member("name", header.name).member("value", header.value).end_object();
+  }
   out.end_array();
 }
 
@@ -31,7 +35,25 @@ ReplaySpec read_replay(JsonFields& fields) {
   if (fields.has("most_replays")) spec.most_replays = fields.small("most_replays");
   spec.quarantined_too = fields.boolean("quarantined_too");
   for (const JsonValue& name : fields.items("strip")) spec.strip.push_back(name.text());
+  for (const JsonValue& item : fields.items("set_headers")) {
+    JsonFields header(item, "set_headers", fields.complaints());
+    const std::string name = header.text("name");
+    spec.set_headers.push_back({name, header.text("value"), HeaderType::text});
+  }
   return spec;
+}
+
+void write_list(JsonWriter& out, std::string_view name, const std::vector<std::string>& texts) {
+  if (texts.empty()) return;
+  out.key(name).begin_array();
+  for (const std::string& text : texts) out.text(text);
+  out.end_array();
+}
+
+std::vector<std::string> read_list(JsonFields& fields, std::string_view name) {
+  std::vector<std::string> texts;
+  for (const JsonValue& item : fields.items(name)) texts.push_back(item.text());
+  return texts;
 }
 
 void write(JsonWriter& out, const JobSpec& spec) {
@@ -41,6 +63,11 @@ void write(JsonWriter& out, const JobSpec& spec) {
   if (spec.limit) out.member("limit", *spec.limit);
   if (spec.rate) out.member("rate", std::uint64_t{*spec.rate});
   out.member("by", spec.by).member("how", spec.how).member("notes", spec.notes);
+  write_list(out, "tags", spec.tags);
+  write_list(out, "remove_tags", spec.remove_tags);
+  if (!spec.recipe.empty()) out.key("recipe").raw(spec.recipe);
+  if (!spec.recipe_name.empty()) out.member("recipe_name", spec.recipe_name);
+  if (spec.not_before) out.member("at", *spec.not_before);
 }
 
 void read(JsonFields& fields, JobSpec& spec) {
@@ -58,6 +85,11 @@ void read(JsonFields& fields, JobSpec& spec) {
   spec.by = fields.text("by");
   spec.how = fields.text("how");
   spec.notes = fields.text("notes");
+  spec.tags = read_list(fields, "tags");
+  spec.remove_tags = read_list(fields, "remove_tags");
+  if (const JsonValue* recipe = fields.find("recipe")) spec.recipe = std::string(recipe->raw);
+  spec.recipe_name = fields.text("recipe_name");
+  spec.not_before = fields.time("at");
 }
 
 }  // namespace

@@ -38,6 +38,11 @@ struct JobSpec {
   std::string by;                      // of a resolution
   std::string how;                     // of a resolution
   std::string notes;
+  std::vector<std::string> tags;         // of a tag: these come
+  std::vector<std::string> remove_tags;  // ... and these go
+  std::string recipe;                    // of a repair or replay: its steps as they were then
+  std::string recipe_name;               // where they came from, if they have a name
+  std::optional<TimePoint> not_before;   // it is started, and begins then
   bool operator==(const JobSpec&) const = default;
 };
 
@@ -90,9 +95,9 @@ struct JobProgress {
 };
 
 /// What `act` and `order` are called, in documents and over HTTP; replay is the last act.
-inline constexpr std::array<std::string_view, 5> job_act_names = {"resolve", "archive", "discard",
-                                                                  "restore", "replay"};
-inline constexpr std::size_t replay_act = 4;
+inline constexpr std::array<std::string_view, 8> job_act_names = {
+    "resolve", "archive", "discard", "restore", "retry", "tag", "repair", "replay"};
+inline constexpr std::size_t replay_act = 7;
 inline constexpr std::array<std::string_view, 2> job_order_names = {"newest", "oldest"};
 
 /// "resolve", ..., or "replay".

@@ -8,6 +8,7 @@
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
 #include "dlo/query/query_text.h"
+#include "dlo/repair/recipe.h"
 
 namespace dlo {
 namespace {
@@ -32,13 +33,23 @@ Result<void> check(const JobSpec& spec) {
     return Error{Code::invalid_argument, "jobs.plan",
                  "limit must be at least 1; leave it out to take everything that matches"};
   }
-  return {};
+  if (!spec.replay && spec.act == Act::tag && spec.tags.empty() && spec.remove_tags.empty()) {
+    return Error{Code::invalid_argument, "jobs.plan", "tags or remove_tags must say what changes"};
+  }
+  const bool repairs = !spec.replay && spec.act == Act::repair;
+  if (repairs && spec.recipe.empty()) {
+    return Error{Code::invalid_argument, "jobs.plan", "a repair needs a recipe"};
+  }
+  if (spec.recipe.empty()) return {};
+  const auto recipe = parse_recipe(spec.recipe);
+  return recipe ? Result<void>{} : recipe.error();
 }
 
 std::string described(const Job& job) {
   JsonWriter detail;
   detail.begin_object().member("act", act_of(job.spec)).member("query", job.spec.query);
   detail.member("state", name_of(job.state)).member("problem", job.problem);
+  if (!job.spec.recipe.empty()) detail.key("recipe").raw(job.spec.recipe);
   detail.member("frozen_at", job.frozen_at).end_object();
   return detail.take();
 }
@@ -82,8 +93,8 @@ Result<Job> JobBook::put(Job job, const std::string& act, const std::string& act
   return job;
 }
 
-Result<Job> JobBook::plan(JobSpec spec, const std::string& id, const std::string& actor,
-                          TimePoint now) {
+Result<Job> JobBook::draw_up(JobSpec spec, const std::string& id, const std::string& actor,
+                             TimePoint now) {
   if (const auto fine = check(spec); !fine) return fine.error();
   const auto query = parse_query(spec.query, now);
   if (!query) return query.error();
@@ -98,7 +109,14 @@ Result<Job> JobBook::plan(JobSpec spec, const std::string& id, const std::string
   job.frozen_at = numbers->last_change;
   job.created_at = now;
   job.created_by = actor;
-  return put(std::move(job), "plan", actor, now);
+  return job;
+}
+
+Result<Job> JobBook::plan(JobSpec spec, const std::string& id, const std::string& actor,
+                          TimePoint now) {
+  auto job = draw_up(std::move(spec), id, actor, now);
+  if (!job) return job;
+  return put(std::move(*job), "plan", actor, now);
 }
 
 Result<JobPreview> JobBook::preview(const Job& job) {
@@ -111,6 +129,9 @@ Result<JobPreview> JobBook::preview(const Job& job) {
     auto page = office_.list(*query);
     if (!page) return page.error();
     for (RecordHead& head : page->rows) {
+      if (job.spec.replay) {
+        ++preview.targets[job.spec.replay->target.empty() ? head.source : job.spec.replay->target];
+      }
       if (preview.sample.size() < sample_size) preview.sample.push_back(std::move(head));
     }
     preview.count += page->rows.size();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,10 @@ enum class JobVerb : std::uint8_t { start, pause, resume, cancel };
 /// What a job would do, without doing it.
 struct JobPreview {
   std::uint64_t count = 0;
-  bool at_least = false;           // there are `count` or more: counting stopped
-  std::vector<RecordHead> sample;  // the first five
-  std::optional<Millis> takes;     // at the rate asked for
+  bool at_least = false;                         // there are `count` or more: counting stopped
+  std::vector<RecordHead> sample;                // the first five
+  std::map<std::string, std::uint64_t> targets;  // of a replay: how many of these go where
+  std::optional<Millis> takes;                   // at the rate asked for
 };
 
 /// The jobs of an office: documents, each change of which is audited in the same write.
@@ -31,6 +33,8 @@ class JobBook {
 
   /// Freezes the set as it is now. Refuses what cannot be carried out.
   Result<Job> plan(JobSpec spec, const std::string& id, const std::string& actor, TimePoint now);
+  /// The same, kept nowhere: to be looked at (a dry run).
+  Result<Job> draw_up(JobSpec spec, const std::string& id, const std::string& actor, TimePoint now);
   Result<JobPreview> preview(const Job& job);
   Result<Job> change(const std::string& id, JobVerb verb, const std::string& actor, TimePoint now);
   /// By the runner: done or failed.

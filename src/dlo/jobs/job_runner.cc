@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dlo/jobs/batch.h"
+#include "dlo/jobs/group_keeper.h"
 #include "dlo/jobs/replay_step.h"
 
 namespace dlo {
@@ -35,7 +36,8 @@ void JobRunner::stop() {
 Result<Stepped> JobRunner::step_of(const Job& job, const JobProgress& before, std::size_t most,
                                    TimePoint now) {
   if (job.spec.replay) return replay_step(office_, targets_, job, before, most, now);
-  return step(office_, job, before, most, now);
+  return step(office_, job, before, most, now,
+              [this](const std::string& source) { return bool(targets_.check(source)); });
 }
 
 /// Answers when this job may be worked on again.
@@ -69,12 +71,22 @@ std::optional<TimePoint> JobRunner::turn() {
     if (job->state != JobState::running) continue;
     const TimePoint now = clock_.now();
     const auto known = due_.find(job->id);
-    const TimePoint when = known == due_.end() ? now : known->second;
+    const TimePoint when = known == due_.end() ? job->spec.not_before.value_or(now) : known->second;
     due[job->id] = when <= now ? work_on(*job, now) : when;
     next = std::min(next.value_or(due[job->id]), due[job->id]);
   }
   due_ = std::move(due);
   return next;
+}
+
+TimePoint JobRunner::keep_house() {
+  const TimePoint now = clock_.now();
+  if (now >= keep_at_) {
+    // What cannot be done now is done the next time.
+    (void)keep_groups(office_, options_.quiet_for, now);
+    keep_at_ = now + options_.keep_every;
+  }
+  return keep_at_;
 }
 
 void JobRunner::loop() {
@@ -86,10 +98,10 @@ void JobRunner::loop() {
     }
     woken_ = false;
     lock.unlock();
-    const auto next = turn();
+    const TimePoint keep = keep_house();
+    const TimePoint next = std::min(turn().value_or(keep), keep);
     lock.lock();
-    if (!next) continue;
-    while (!stopping_ && !woken_ && clock_.now() < *next) clock_.wait_until(lock, changed_, *next);
+    while (!stopping_ && !woken_ && clock_.now() < next) clock_.wait_until(lock, changed_, next);
     woken_ = true;  // there is more to do
   }
 }

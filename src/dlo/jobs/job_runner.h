@@ -20,8 +20,10 @@ namespace dlo {
 class JobRunner {
  public:
   struct Options {
-    std::size_t batch = 200;    // items in one write
-    Millis again_after{1'000};  // while the office is unavailable
+    std::size_t batch = 200;                  // items in one write
+    Millis again_after{1'000};                // while the office is unavailable
+    Millis quiet_for{14LL * 24 * 3'600'000};  // then a group without open dead letters is resolved
+    Millis keep_every{600'000};
   };
   JobRunner(Office& office, JobBook& book, const Clock& clock, ReplayTargets targets)
       : JobRunner(office, book, clock, std::move(targets), Options{}) {}
@@ -44,6 +46,8 @@ class JobRunner {
   TimePoint work_on(const Job& job, TimePoint now);
   Result<Stepped> step_of(const Job& job, const JobProgress& before, std::size_t most,
                           TimePoint now);
+  /// What time does to groups; when to look again.
+  TimePoint keep_house();
   void loop();
 
   Office& office_;
@@ -52,6 +56,7 @@ class JobRunner {
   const ReplayTargets targets_;
   const Options options_;
   std::map<std::string, TimePoint> due_;  // by job: not before
+  TimePoint keep_at_{};                   // of the runner's own thread
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dlo/jobs/batch.h"
+#include "dlo/jobs/drafts.h"
 #include "dlo/jobs/former.h"
 
 namespace dlo {
@@ -13,43 +14,135 @@ namespace {
 /// One record and what is to be written for it.
 struct Item {
   RecordId id;
-  std::vector<Change> changes;  // empty: refused
+  std::vector<Change> changes;  // empty: nothing is to be done
+  std::string_view outcome = item_refused;
 };
 
-Result<Item> plan(Office& office, const Job& job, const RecordHead& head, TimePoint now) {
-  Item item{head.id, {}};
-  if (!is_possible(job.spec.act, head.status)) return item;
-  Status former = head.status;
-  if (job.spec.act == Act::restore) {
-    const auto found = former_status(office, head.id);
-    if (!found) return found.error();
-    former = *found;
+/// Plans what a job does to one record.
+class Planner {
+ public:
+  Planner(Office& office, const Job& job, const HasExecutor& has_executor, TimePoint now)
+      : office_(office), job_(job), has_executor_(has_executor), now_(now) {}
+
+  /// Refuses a recipe that cannot be read; everything else is the matter of one record.
+  Result<void> begin() {
+    if (job_.spec.act != Act::repair) return {};
+    auto recipe = parse_recipe(job_.spec.recipe);
+    if (!recipe) return recipe.error();
+    recipe_ = std::move(*recipe);
+    return {};
   }
-  Transition move;
-  move.id = head.id;
-  move.expected_version = head.version;
-  move.to = target_of(job.spec.act, former);
-  move.now = now;
-  if (job.spec.act == Act::resolve) {
-    move.resolution = Resolution{now, job.spec.by.empty() ? job.created_by : job.spec.by,
-                                 job.spec.how.empty() ? "job" : job.spec.how, job.spec.notes};
+
+  Result<Item> plan(const RecordHead& head) {
+    Item item{head.id, {}};
+    if (!is_possible(job_.spec.act, head.status)) return item;
+    switch (job_.spec.act) {
+      case Act::retry:
+        return retry(head, std::move(item));
+      case Act::tag:
+        return tag(head, std::move(item));
+      case Act::repair:
+        return repair(head, std::move(item));
+      case Act::resolve:
+      case Act::archive:
+      case Act::discard:
+      case Act::restore:
+        break;
+    }
+    return close_or_restore(head, std::move(item));
   }
-  item.changes.emplace_back(std::move(move));
-  if (job.spec.act != Act::restore) {
-    item.changes.emplace_back(remember_status(head.id, head.status));
+
+ private:
+  [[nodiscard]] Transition move(const RecordHead& head, Status to) const {
+    Transition move;
+    move.id = head.id;
+    move.expected_version = head.version;
+    move.to = to;
+    move.now = now_;
+    return move;
   }
-  return item;
-}
+  static Item done(Item item, Change change) {
+    item.outcome = item_ok;
+    item.changes.push_back(std::move(change));
+    return item;
+  }
+
+  Result<Item> close_or_restore(const RecordHead& head, Item item) const {
+    Status former = head.status;
+    if (job_.spec.act == Act::restore) {
+      const auto found = former_status(office_, head.id);
+      if (!found) return found.error();
+      former = *found;
+    }
+    Transition next = move(head, target_of(job_.spec.act, former));
+    if (job_.spec.act == Act::resolve) {
+      next.resolution = Resolution{now_, job_.spec.by.empty() ? job_.created_by : job_.spec.by,
+                                   job_.spec.how.empty() ? "job" : job_.spec.how, job_.spec.notes};
+    }
+    item = done(std::move(item), std::move(next));
+    if (job_.spec.act != Act::restore) {
+      item.changes.emplace_back(remember_status(head.id, head.status));
+    }
+    return item;
+  }
+
+  Result<Item> retry(const RecordHead& head, Item item) const {
+    if (has_executor_ && !has_executor_(head.source)) return item;  // it would wait for ever
+    Transition next = move(head, Status::pending);
+    next.next_retry_at = now_;
+    return done(std::move(item), std::move(next));
+  }
+
+  Result<Item> tag(const RecordHead& head, Item item) const {
+    const auto detail = office_.get(head.id);
+    if (!detail && is_overtaken(detail.error())) return item;
+    if (!detail) return detail.error();
+    std::vector<std::string> tags = detail->record.tags;
+    const auto has = [&tags](const std::string& each) {
+      return std::find(tags.begin(), tags.end(), each) != tags.end();
+    };
+    for (const std::string& gone : job_.spec.remove_tags) std::erase(tags, gone);
+    for (const std::string& come : job_.spec.tags) {
+      if (!has(come)) tags.push_back(come);
+    }
+    item.outcome = item_unchanged;
+    if (tags == detail->record.tags) return item;
+    Transition next = move(head, head.status);
+    next.tags = std::move(tags);
+    return done(std::move(item), std::move(next));
+  }
+
+  Result<Item> repair(const RecordHead& head, Item item) const {
+    const auto detail = office_.get(head.id);
+    if (!detail && is_overtaken(detail.error())) return item;
+    if (!detail) return detail.error();
+    const auto repair = check_recipe(office_, *detail, recipe_);
+    if (!repair && will_pass(repair.error())) return repair.error();
+    if (!repair || !check_schema(*repair)) return item;
+    item.outcome = item_unchanged;
+    if (!repair->changes()) return item;
+    AddVersion version = version_of(detail->record, *repair, now_, job_.created_by, why_of(job_));
+    version.expected_version = head.version;
+    return done(std::move(item), std::move(version));
+  }
+
+  Office& office_;
+  const Job& job_;
+  const HasExecutor& has_executor_;
+  TimePoint now_;
+  Recipe recipe_;
+};
 
 class Step {
  public:
   Step(Office& office, const Job& job, JobProgress progress, TimePoint now)
       : office_(office), job_(job), progress_(std::move(progress)), now_(now) {}
 
-  Result<JobProgress> run(const Page& page) {
+  Result<JobProgress> run(const Page& page, Planner& planner) {
+    if (auto begun = planner.begin(); !begun) return begun.error();
     std::vector<Item> items;
     for (const RecordHead& head : page.rows) {
-      auto item = plan(office_, job_, head, now_);
+      auto item = planner.plan(head);
       if (!item) return item.error();
       items.push_back(std::move(*item));
     }
@@ -64,8 +157,8 @@ class Step {
 
  private:
   Result<void> one_by_one(const std::vector<const Item*>& all, const std::optional<Cursor>& next) {
-    // What was done, by us or others, is no longer in the set (its change is newer); what is
-    // refused still is. So the cursor moves with the refused ones, at the end.
+    // What was done, by us or others, is no longer in the set (its change is newer); what was
+    // refused or is fine as it is still is. So the cursor moves with these, at the end.
     std::vector<const Item*> refused;
     for (const Item* item : all) {
       if (item->changes.empty()) {
@@ -89,10 +182,9 @@ class Step {
     std::vector<RecordId> acted;
     for (const Item* item : done) {
       for (const Change& change : item->changes) changes.push_back(change);
-      const bool refused = item->changes.empty();
-      checkpoint.outcomes.emplace_back(item->id, refused ? item_refused : item_ok);
-      ++(refused ? progress.counts.refused : progress.counts.ok);
-      if (!refused) acted.push_back(item->id);
+      checkpoint.outcomes.emplace_back(item->id, item->outcome);
+      ++(item->outcome == item_refused ? progress.counts.refused : progress.counts.ok);
+      if (!item->changes.empty()) acted.push_back(item->id);
     }
     for (const Item* item : changed) {
       checkpoint.outcomes.emplace_back(item->id, item_changed);
@@ -116,7 +208,7 @@ class Step {
 }  // namespace
 
 Result<Stepped> step(Office& office, const Job& job, const JobProgress& progress, std::size_t most,
-                     TimePoint now) {
+                     TimePoint now, const HasExecutor& has_executor) {
   if (job.spec.limit) {
     const auto left = *job.spec.limit - std::min(*job.spec.limit, progress.counts.total());
     if (left == 0) return Stepped{progress, true};
@@ -129,7 +221,8 @@ Result<Stepped> step(Office& office, const Job& job, const JobProgress& progress
   const auto page = office.list(*query);
   if (!page) return page.error();
   if (page->rows.empty() && !page->next) return Stepped{progress, true};
-  auto stepped = Step(office, job, progress, now).run(*page);
+  Planner planner(office, job, has_executor, now);
+  auto stepped = Step(office, job, progress, now).run(*page, planner);
   if (!stepped) return stepped.error();
   return Stepped{std::move(*stepped), !page->next.has_value()};
 }

@@ -35,6 +35,11 @@ Publication replay_of(const RecordDetail& detail, const std::string& target, con
   }
   std::erase_if(message->headers,
                 [&](const Header& header) { return is_stripped(header, spec.strip); });
+  for (const Header& header : spec.set_headers) {
+    std::erase_if(message->headers,
+                  [&](const Header& each) { return is_stripped(each, {header.name}); });
+    message->headers.push_back(header);
+  }
   stamp_lineage(message->headers, {record.id, record.occurrence});
   message->source = target;
   message->position.reset();

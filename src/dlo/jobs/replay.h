@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dlo/broker/broker.h"
+#include "dlo/core/message.h"
 #include "dlo/core/ramp.h"
 #include "dlo/core/result.h"
 #include "dlo/store/query.h"
@@ -23,6 +24,7 @@ struct ReplaySpec {
   std::optional<std::uint32_t> most_replays;  // of one message; empty: its profile's, or 10
   bool quarantined_too = false;               // those are otherwise left where they are
   std::vector<std::string> strip;             // headers that do not go along
+  Headers set_headers;                        // and those that go along instead
   bool operator==(const ReplaySpec&) const = default;
   [[nodiscard]] RampRule ramp() const noexcept { return {canary, success_percent}; }
 };

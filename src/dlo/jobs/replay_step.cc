@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dlo/jobs/batch.h"
+#include "dlo/jobs/drafts.h"
 
 namespace dlo {
 namespace {
@@ -89,6 +90,12 @@ class Replay {
 
   /// The next ones become `replaying`, with the cursor behind them and their ids in the progress.
   Result<Stepped> take(std::size_t most) {
+    Recipe recipe;
+    if (!job_.spec.recipe.empty()) {
+      auto read = parse_recipe(job_.spec.recipe);
+      if (!read) return read.error();
+      recipe = std::move(*read);
+    }
     auto query = query_of(job_);
     if (!query) return query.error();
     query->after = progress_.after;
@@ -104,7 +111,9 @@ class Replay {
       const auto detail = office_.get(head.id);
       if (!detail && is_overtaken(detail.error())) continue;  // removed meanwhile
       if (!detail) return detail.error();
-      take_one(detail->record, head, changes, outcomes, next);
+      if (auto taken = take_one(*detail, head, recipe, changes, outcomes, next); !taken) {
+        return taken.error();
+      }
     }
     auto taken = write(std::move(changes), std::move(outcomes), std::move(next));
     // Somebody was quicker with one of them: it has left the set, so the next look is without it.
@@ -113,32 +122,55 @@ class Replay {
     return send_taken();
   }
 
-  void take_one(const DeadLetter& record, const RecordHead& head, std::vector<Change>& changes,
-                Outcomes& outcomes, JobProgress& next) const {
+  static void leave(const RecordId& id, std::string_view outcome, std::uint64_t& count,
+                    Outcomes& outcomes) {
+    ++count;
+    outcomes.emplace_back(id, outcome);
+  }
+
+  Result<void> take_one(const RecordDetail& detail, const RecordHead& head, const Recipe& recipe,
+                        std::vector<Change>& changes, Outcomes& outcomes, JobProgress& next) const {
+    const DeadLetter& record = detail.record;
+    JobCounts& counts = next.counts;
     if (record.version != head.version) {
-      ++next.counts.changed;
-      outcomes.emplace_back(record.id, item_changed);
-      return;
-    }
-    if (!is_replayable(record.status, spec_.quarantined_too)) {
-      ++next.counts.refused;
-      outcomes.emplace_back(record.id, item_refused);
-      return;
-    }
-    if (record.counters.replay >= replay_limit(spec_, record)) {
-      ++next.counts.looped;
-      outcomes.emplace_back(record.id, item_looped);
+      leave(record.id, item_changed, counts.changed, outcomes);
+    } else if (!is_replayable(record.status, spec_.quarantined_too)) {
+      leave(record.id, item_refused, counts.refused, outcomes);
+    } else if (record.counters.replay >= replay_limit(spec_, record)) {
+      leave(record.id, item_looped, counts.looped, outcomes);
       if (record.status != Status::quarantined) {
         changes.emplace_back(move(record, Status::quarantined));
       }
-      return;
+    } else {
+      return take_and_repair(detail, recipe, changes, outcomes, next);
     }
+    return {};
+  }
+
+  /// A recipe makes a version first, in the same write: what is sent is what stands there.
+  Result<void> take_and_repair(const RecordDetail& detail, const Recipe& recipe,
+                               std::vector<Change>& changes, Outcomes& outcomes,
+                               JobProgress& next) const {
+    const DeadLetter& record = detail.record;
     Transition transition = move(record, Status::replaying);
     transition.lease_for = lease_for;
     transition.counters = record.counters;
     ++transition.counters->replay;
+    if (!recipe.empty()) {
+      const auto repair = check_recipe(office_, detail, recipe);
+      if (!repair && will_pass(repair.error())) return repair.error();
+      if (!repair || !check_schema(*repair)) {
+        leave(record.id, item_refused, next.counts.refused, outcomes);
+        return {};
+      }
+      if (repair->changes()) {
+        changes.emplace_back(version_of(record, *repair, now_, job_.created_by, why_of(job_)));
+        ++*transition.expected_version;  // the version is a change of the record
+      }
+    }
     changes.emplace_back(std::move(transition));
     next.sending.push_back({record.id, record.occurrence});
+    return {};
   }
 
   /// Sends what was taken, by this process or one that died, and writes that down.

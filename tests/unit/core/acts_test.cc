@@ -8,28 +8,31 @@ namespace {
 TEST(Acts, ArePossibleWhereThisTableSaysSo) {
   struct Row {
     Status status;
-    bool resolve, archive, discard, restore;
+    bool resolve, archive, discard, restore, retry, tag, repair;
   };
   const Row rows[] = {
-      {Status::waiting, false, false, false, false},
-      {Status::parked, false, false, false, false},
-      {Status::pending, true, true, true, false},
-      {Status::retrying, true, true, true, false},
-      {Status::exhausted, true, true, true, false},
-      {Status::replaying, true, true, true, false},
-      {Status::replayed, true, true, true, false},
-      {Status::quarantined, true, true, true, false},
-      {Status::resolved, false, true, true, true},
-      {Status::archived, true, false, true, true},
-      {Status::discarding, true, true, false, true},
-      {Status::discarded, false, false, false, false},
-      {Status::expired, false, false, false, false},
+      {Status::waiting, false, false, false, false, false, false, false},
+      {Status::parked, false, false, false, false, false, false, false},
+      {Status::pending, true, true, true, false, true, true, true},
+      {Status::retrying, true, true, true, false, false, true, false},
+      {Status::exhausted, true, true, true, false, true, true, true},
+      {Status::replaying, true, true, true, false, false, true, false},
+      {Status::replayed, true, true, true, false, false, true, false},
+      {Status::quarantined, true, true, true, false, false, true, true},
+      {Status::resolved, false, true, true, true, false, true, false},
+      {Status::archived, true, false, true, true, false, true, false},
+      {Status::discarding, true, true, false, true, false, true, false},
+      {Status::discarded, false, false, false, false, false, true, false},
+      {Status::expired, false, false, false, false, false, true, false},
   };
   for (const Row& row : rows) {
     EXPECT_EQ(is_possible(Act::resolve, row.status), row.resolve) << name_of(row.status);
     EXPECT_EQ(is_possible(Act::archive, row.status), row.archive) << name_of(row.status);
     EXPECT_EQ(is_possible(Act::discard, row.status), row.discard) << name_of(row.status);
     EXPECT_EQ(is_possible(Act::restore, row.status), row.restore) << name_of(row.status);
+    EXPECT_EQ(is_possible(Act::retry, row.status), row.retry) << name_of(row.status);
+    EXPECT_EQ(is_possible(Act::tag, row.status), row.tag) << name_of(row.status);
+    EXPECT_EQ(is_possible(Act::repair, row.status), row.repair) << name_of(row.status);
   }
 }
 
@@ -38,7 +41,8 @@ TEST(Acts, LeadWhereTheyShouldAndHaveNamesThatReadBack) {
   EXPECT_EQ(target_of(Act::archive, Status::pending), Status::archived);
   EXPECT_EQ(target_of(Act::discard, Status::pending), Status::discarding);
   EXPECT_EQ(target_of(Act::restore, Status::exhausted), Status::exhausted);
-  for (const Act act : {Act::resolve, Act::archive, Act::discard, Act::restore}) {
+  for (const Act act : {Act::resolve, Act::archive, Act::discard, Act::restore, Act::retry,
+                        Act::tag, Act::repair}) {
     EXPECT_EQ(parse_act(name_of(act)), act);
   }
   EXPECT_EQ(parse_act("explode"), std::nullopt);

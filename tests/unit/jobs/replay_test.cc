@@ -114,6 +114,58 @@ TEST_F(ReplayTest, TheNewestVersionGoesWithoutTheHeadersThatAreToStay) {
   EXPECT_EQ(find_header(arrived_[0].message->headers, "X-Debug"), nullptr);
 }
 
+TEST_F(ReplayTest, HeadersThatAreSetTakeThePlaceOfThoseThereWere) {
+  die(0, 1);
+  AddVersion version;
+  version.id = id_of(0);
+  version.expected_version = must(office_.get(id_of(0))).record.version;
+  version.headers = {{"Tenant", "a"}, {"x", "y"}};
+  const Change change = version;
+  must(office_.apply({&change, 1}));
+  ReplaySpec spec;
+  spec.set_headers = {{"tenant", "b"}};
+  const Job job = plan_replay(spec);
+  EXPECT_EQ(must(book_.get(job.id)).spec.replay->set_headers, spec.set_headers);
+  must(go(job));
+  ASSERT_EQ(arrived_.size(), 1U);
+  const Headers& sent = arrived_[0].message->headers;
+  ASSERT_GE(sent.size(), 2U);
+  EXPECT_EQ(sent[0], (Header{"x", "y"}));
+  EXPECT_EQ(sent[1], (Header{"tenant", "b"}));
+}
+
+TEST_F(ReplayTest, ARecipeMakesAVersionAndThatIsSent) {
+  die(0, 2);
+  JobSpec spec;
+  spec.replay = ReplaySpec{};
+  spec.query = "source:payments";
+  spec.recipe = R"([{"set_header":"tenant","value":"b"}])";
+  const Job job = plan(spec);
+  fails_after_sending_ = true;
+  EXPECT_FALSE(go(job)) << "cut off after sending";
+  fails_after_sending_ = false;
+  must(go(job));
+  ASSERT_EQ(arrived_.size(), 2U) << "the same ids, dropped by the target";
+  EXPECT_EQ(find_header(arrived_[0].message->headers, "tenant")->value, "b");
+  const auto detail = must(office_.get(id_of(0)));
+  ASSERT_EQ(detail.versions.size(), 2U) << "one version, however often it was sent";
+  EXPECT_EQ(detail.versions.back().by, "ana");
+  EXPECT_EQ(status_of(0), Status::replayed);
+}
+
+TEST_F(ReplayTest, WhatARecipeCannotRepairIsNotSent) {
+  die(0, 1);
+  JobSpec spec;
+  spec.replay = ReplaySpec{};
+  spec.query = "source:payments";
+  spec.recipe = R"([{"set":"a","value":1}])";  // there is no payload
+  const Job job = plan(spec);
+  must(go(job));
+  EXPECT_TRUE(arrived_.empty());
+  EXPECT_EQ(status_of(0), Status::pending);
+  EXPECT_EQ(counts(job).refused, 1U);
+}
+
 TEST_F(ReplayTest, WhoIsCutOffWhileSendingSendsTheSameAgainUnderTheSameIdsAndNothingElse) {
   die(0, 5);
   const Job job = plan_replay();
