@@ -10,6 +10,7 @@
 #include "dlo/api/notes.h"
 #include "dlo/core/acts.h"
 #include "dlo/core/encoding.h"
+#include "dlo/core/redact.h"
 #include "dlo/core/spelling.h"
 #include "dlo/jobs/former.h"
 #include "dlo/json/json.h"
@@ -183,6 +184,43 @@ Result<void> prepare_retry(Act& act, const ActParts& parts) {
   return {};
 }
 
+/// Somebody tried by hand and it failed: it stays open, with the new error (point S1-42).
+HttpResponse add_attempt(Office& office, const Request& request) {
+  Failure failure;
+  const auto read = read_body(request, [&](JsonFields& fields) {
+    fields.require("error");
+    failure.text = bounded(fields, "error");
+    failure.type = bounded(fields, "type");
+    if (failure.text.empty()) fields.complain("error", "must say what went wrong");
+  });
+  if (!read) return problem_of(read.error());
+  auto detail = find_record(office, request);
+  if (!detail) return problem_of(detail.error());
+  const DeadLetter& record = detail->record;
+  if (!is_editable(record.status)) {
+    return problem_of(conflict("Dead letter " + to_string(record.id) + " is " +
+                               std::string(name_of(record.status)) +
+                               ": nobody is waiting for it to be tried by hand."));
+  }
+  failure.text = redact(failure.text);
+  Attempt attempt;
+  attempt.number = record.counters.total + 1;
+  attempt.started_at = request.now;
+  attempt.category = record.category;
+  attempt.error_type = failure.type;
+  attempt.error_text = failure.text;
+  attempt.node = request.actor.name;
+  Act act{office, request, "attempt"};
+  act.words.notes = failure.text;
+  act.move.to = record.status;
+  act.move.counters = record.counters;
+  ++act.move.counters->total;
+  act.move.failure = std::move(failure);
+  act.also.emplace_back(AddAttempt{record.id, std::move(attempt)});
+  act.detail = std::move(*detail);
+  return carry_out(act);
+}
+
 HttpResponse put_tags(Office& office, const Request& request) {
   std::vector<std::string> tags;
   const auto read = read_body(request, [&](JsonFields& fields) {
@@ -268,6 +306,12 @@ std::vector<Route> act_routes(const ActParts& parts) {
        Lane::quick,
        {},
        answering([&office](const Request& request) { return put_tags(office, request); })},
+      {"POST",
+       "/v1/dead-letters/{id}/attempts",
+       Role::operator_,
+       Lane::quick,
+       {},
+       answering([&office](const Request& request) { return add_attempt(office, request); })},
       {"POST",
        "/v1/dead-letters/{id}/notes",
        Role::operator_,

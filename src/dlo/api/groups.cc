@@ -1,20 +1,47 @@
 #include "dlo/api/groups.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
+#include "dlo/api/group_words.h"
 #include "dlo/core/spelling.h"
-#include "dlo/json/json.h"
-#include "dlo/json/parts.h"
 #include "dlo/json/writer.h"
+#include "dlo/store/rules.h"
 
 namespace dlo::api {
 namespace {
 
 constexpr std::size_t most_groups = 500;
 constexpr std::size_t usual_groups = 50;
+
+/// status=open,fixing · owner= · tag= · open=true
+Result<void> read_filter(const Request& request, GroupFilter& filter) {
+  const std::string* statuses = request.find("status");
+  std::string_view rest = statuses == nullptr ? std::string_view() : std::string_view(*statuses);
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const auto status = parse_group_status(rest.substr(0, comma));
+    if (!status) {
+      return Error{Code::invalid_argument, "api.groups",
+                   "status must be open, acknowledged, fixing, snoozed, resolved or ignored, or "
+                   "several of them with commas, not " +
+                       in_quotes(rest.substr(0, comma))};
+    }
+    filter.statuses.push_back(*status);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  if (const auto* owner = request.find("owner")) filter.owner = *owner;
+  if (const auto* tag = request.find("tag")) filter.tag = *tag;
+  if (request.find("open") != nullptr) {
+    const auto open = request.flag("open");
+    if (!open) return open.error();
+    filter.has_open = *open;
+  }
+  return {};
+}
 
 HttpResponse list(Office& office, const Request& request) {
   const auto limit = request.number("limit", usual_groups, 1, most_groups);
@@ -29,72 +56,73 @@ HttpResponse list(Office& office, const Request& request) {
     }
     if (*order == "open") wanted.group_order = GroupOrder::open_count;
   }
+  if (auto fine = read_filter(request, wanted.group_filter); !fine) return problem_of(fine.error());
   const auto numbers = office.aggregate(wanted);
   if (!numbers) return problem_of(numbers.error());
   JsonWriter json;
   json.begin_object().key("groups").begin_array();
-  for (const GroupSummary& group : numbers->groups) write_json(json, group);
+  for (const GroupSummary& group : numbers->groups) write_group(json, group, request.now);
   json.end_array().end_object();
   return json_answer(json.take());
 }
 
-Result<GroupSummary> find_group(Office& office, const Request& request) {
-  const auto id = parse_id(request.path.front());
-  if (!id) {
-    return Error{Code::invalid_argument, "api.group",
-                 in_quotes(request.path.front()) +
-                     " is not the id of a group: 32 hex digits, as lists show them"};
-  }
-  AggregateRequest wanted;
-  wanted.tallies = false;
-  wanted.only_group = *id;
-  auto numbers = office.aggregate(wanted);
-  if (!numbers) return numbers.error();
-  if (numbers->groups.empty()) {
-    return Error{Code::not_found, "api.group", "There is no group " + to_string(*id) + "."};
-  }
-  return std::move(numbers->groups.front());
-}
-
 HttpResponse show(Office& office, const Request& request) {
   const auto group = find_group(office, request);
-  return group ? json_answer(to_json(*group)) : problem_of(group.error());
+  return group ? group_answer(office, group->fingerprint, request.now) : problem_of(group.error());
 }
 
-EditGroup read_edit(JsonFields& fields) {
-  EditGroup edit;
-  if (fields.has("status")) {
-    edit.status = parse_group_status(fields.text("status"));
-    if (!edit.status) {
-      fields.complain("status", "must be open, acknowledged, fixing, snoozed, resolved or ignored");
+HttpResponse trend(Office& office, const Request& request) {
+  const auto group = find_group(office, request);
+  if (!group) return problem_of(group.error());
+  const auto write = [](JsonWriter& json, std::string_view name, std::int64_t step,
+                        const std::vector<TrendBucket>& buckets) {
+    json.key(name).begin_array();
+    for (const TrendBucket& bucket : buckets) {
+      json.begin_object()
+          .member("from", TimePoint{Millis{bucket.start * step}})
+          .member("count", bucket.count)
+          .end_object();
     }
-  }
-  if (fields.has("owner")) edit.owner = fields.text("owner");
-  if (fields.has("ticket")) edit.ticket = fields.text("ticket");
-  if (fields.has("notes")) edit.notes = fields.text("notes");
-  edit.snoozed_until = fields.time("snoozed_until");
-  if (edit.snoozed_until && edit.status != GroupStatus::snoozed) {
-    fields.complain("snoozed_until", "needs status \"snoozed\" beside it");
-  }
-  return edit;
+    json.end_array();
+  };
+  constexpr std::int64_t hour = 3'600'000;
+  JsonWriter json;
+  json.begin_object().member("id", to_string(group->fingerprint));
+  write(json, "hours", hour, group->trend.hours);
+  write(json, "days", 24 * hour, group->trend.days);
+  json.end_object();
+  return json_answer(json.take());
+}
+
+/// Before and after, as people said it.
+std::string change_text(const GroupSummary& before, const GroupSummary& after) {
+  JsonWriter said;
+  said.begin_object().key("before");
+  write_words(said, before);
+  said.key("after");
+  write_words(said, after);
+  said.end_object();
+  return said.take();
 }
 
 HttpResponse edit(Office& office, const Request& request) {
   EditGroup change;
-  const auto read = read_body(request, [&](JsonFields& fields) { change = read_edit(fields); });
+  const auto read =
+      read_body(request, [&](JsonFields& fields) { change = read_group_edit(fields); });
   if (!read) return problem_of(read.error());
   const auto before = find_group(office, request);
   if (!before) return problem_of(before.error());
+  if (auto old = refuse_old(request, *before)) return std::move(*old);
   change.fingerprint = before->fingerprint;
+  change.expected_version = before->version;  // else the trail could not say what was before
   change.at = request.now;
-  JsonWriter said;
-  said.begin_object().key("before");
-  write_json(said, *before);
-  said.key("edit").raw(request.http.body.empty() ? "{}" : request.http.body).end_object();
+  GroupSummary after = *before;
+  if (auto fine = edit_group(after, change); !fine) return problem_of(fine.error());
   const std::vector<Change> changes{
-      change, audit_of(request, "group", to_string(before->fingerprint), said.take())};
+      change,
+      audit_of(request, "group", to_string(before->fingerprint), change_text(*before, after))};
   if (const auto applied = office.apply(changes); !applied) return problem_of(applied.error());
-  return show(office, request);
+  return group_answer(office, before->fingerprint, request.now);
 }
 
 }  // namespace
@@ -105,7 +133,7 @@ std::vector<Route> group_routes(Office& office) {
        "/v1/groups",
        Role::reader,
        Lane::quick,
-       {"limit", "order"},
+       {"limit", "order", "status", "owner", "tag", "open"},
        answering([&office](const Request& request) { return list(office, request); })},
       {"GET",
        "/v1/groups/{id}",
@@ -113,6 +141,12 @@ std::vector<Route> group_routes(Office& office) {
        Lane::quick,
        {},
        answering([&office](const Request& request) { return show(office, request); })},
+      {"GET",
+       "/v1/groups/{id}/trend",
+       Role::reader,
+       Lane::quick,
+       {},
+       answering([&office](const Request& request) { return trend(office, request); })},
       {"PATCH",
        "/v1/groups/{id}",
        Role::operator_,

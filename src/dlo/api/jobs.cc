@@ -8,8 +8,10 @@
 #include "dlo/api/body.h"
 #include "dlo/api/idempotency.h"
 #include "dlo/core/duration.h"
+#include "dlo/core/header_class.h"
 #include "dlo/core/spelling.h"
 #include "dlo/jobs/job_step.h"
+#include "dlo/jobs/recipe_book.h"
 #include "dlo/json/json.h"
 #include "dlo/json/parts.h"
 #include "dlo/json/writer.h"
@@ -25,6 +27,7 @@ constexpr std::uint32_t usual_success = 95;
 struct Wanted {
   JobSpec spec;
   bool start = false;
+  bool dry_run = false;
 };
 
 std::string query_for_ids(JsonFields& fields) {
@@ -56,6 +59,51 @@ void read_selection(JsonFields& fields, JobSpec& spec) {
   }
 }
 
+/// {"set_headers": {"name": "value"}}
+void read_set_headers(JsonFields& fields, ReplaySpec& spec) {
+  const JsonValue* headers = fields.find("set_headers");
+  if (headers == nullptr) return;
+  if (headers->kind != JsonKind::object) fields.complain("set_headers", "must be an object");
+  for (const JsonMember& member : headers->members) {
+    if (member.value.kind != JsonKind::string) {
+      fields.complain("set_headers", "must hold texts");
+    } else if (header_class(member.name) == HeaderClass::locked) {
+      fields.complain("set_headers",
+                      "must not name " + in_quotes(member.name) + ", which is locked");
+    }
+    spec.set_headers.push_back({member.name, member.value.text(), HeaderType::text});
+  }
+}
+
+std::vector<std::string> read_tags(JsonFields& fields, std::string_view name) {
+  std::vector<std::string> tags;
+  for (const JsonValue& item : fields.items(name)) {
+    const std::string tag = item.text();
+    if (item.kind != JsonKind::string || tag.empty() || tag.size() > 100) {
+      fields.complain(name, "must hold strings of 1 to 100 bytes");
+    }
+    tags.push_back(tag);
+  }
+  if (tags.size() > 64) fields.complain(name, "must not hold more than 64");
+  return tags;
+}
+
+/// A name, or the steps themselves.
+void read_recipe_of(JsonFields& fields, JobSpec& spec) {
+  const JsonValue* recipe = fields.find("recipe");
+  if (recipe == nullptr) return;
+  if (recipe->kind == JsonKind::string) {
+    spec.recipe_name = recipe->text();
+    return;
+  }
+  const auto steps = read_recipe(*recipe);
+  if (!steps) {
+    fields.complain("recipe", steps.error().detail);
+  } else {
+    spec.recipe = print_recipe(*steps);
+  }
+}
+
 ReplaySpec read_replay(JsonFields& fields) {
   ReplaySpec spec;
   spec.target = fields.text("target");
@@ -71,6 +119,7 @@ ReplaySpec read_replay(JsonFields& fields) {
   if (fields.has("most_replays")) spec.most_replays = fields.small("most_replays");
   spec.quarantined_too = fields.boolean("quarantined_too");
   for (const JsonValue& name : fields.items("strip")) spec.strip.push_back(name.text());
+  read_set_headers(fields, spec);
   return spec;
 }
 
@@ -83,6 +132,13 @@ void read_wanted(JsonFields& fields, Wanted& wanted) {
   } else {
     spec.act = static_cast<dlo::Act>(act);
   }
+  if (spec.act == dlo::Act::tag && !spec.replay) {
+    spec.tags = read_tags(fields, "tags");
+    spec.remove_tags = read_tags(fields, "remove_tags");
+  }
+  if (spec.replay || spec.act == dlo::Act::repair) read_recipe_of(fields, spec);
+  spec.not_before = fields.time("at");
+  wanted.dry_run = fields.boolean("dry_run");
   read_selection(fields, spec);
   const bool newest = fields.choice("order", job_order_names).value_or(1) == 0;
   spec.order = newest ? Order::newest_first : Order::oldest_first;
@@ -99,6 +155,13 @@ void write_preview(JsonWriter& json, const JobPreview& preview) {
   json.key("at_least").boolean(preview.at_least);
   if (preview.takes) {
     json.member("takes_ms", static_cast<std::uint64_t>(preview.takes->count()));
+  }
+  if (!preview.targets.empty()) {
+    json.key("targets").begin_array();
+    for (const auto& [target, count] : preview.targets) {
+      json.begin_object().member("target", target).member("count", count).end_object();
+    }
+    json.end_array();
   }
   json.key("sample").begin_array();
   for (const RecordHead& head : preview.sample) json.raw(to_json(head));
@@ -134,6 +197,29 @@ std::uint32_t draw() {
   return static_cast<std::uint32_t>(random());
 }
 
+/// A job keeps the steps as they are now, whatever becomes of the name.
+Result<void> find_recipe(Office& office, JobSpec& spec) {
+  if (spec.recipe_name.empty()) return {};
+  const auto kept = RecipeBook(office).get(spec.recipe_name, std::nullopt);
+  if (!kept) return kept.error();
+  spec.recipe = print_recipe(kept->steps);
+  spec.recipe_name += " v" + std::to_string(kept->version);
+  return {};
+}
+
+/// What it would do. Nothing is kept.
+HttpResponse dry_run(const JobParts& parts, const Request& request, JobSpec spec) {
+  const auto job = parts.book.draw_up(std::move(spec), "", request.actor.name, request.now);
+  if (!job) return problem_of(job.error());
+  const auto preview = parts.book.preview(*job);
+  if (!preview) return problem_of(preview.error());
+  JsonWriter json;
+  json.begin_object().key("job").raw(to_json(*job));
+  write_preview(json, *preview);
+  json.end_object();
+  return json_answer(json.take());
+}
+
 HttpResponse create(const JobParts& parts, const Request& request) {
   Wanted wanted;
   const auto read = read_body(request, [&](JsonFields& fields) { read_wanted(fields, wanted); });
@@ -142,6 +228,8 @@ HttpResponse create(const JobParts& parts, const Request& request) {
     const auto there = parts.targets.check(wanted.spec.replay->target);
     if (!there) return problem_of(there.error());
   }
+  if (auto there = find_recipe(parts.office, wanted.spec); !there) return problem_of(there.error());
+  if (wanted.dry_run) return dry_run(parts, request, std::move(wanted.spec));
   const auto key = IdempotencyKey::of(request);
   if (!key) return problem_of(key.error());
   if (*key) {

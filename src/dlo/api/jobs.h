@@ -9,9 +9,11 @@
 namespace dlo::api {
 
 /// Bulk acts.
-///   POST /v1/jobs                   {act, query | ids, order, limit, rate, by, how, notes, start}
+///   POST /v1/jobs                   {act, query | ids, order, limit, rate, by, how, notes, at,
+///                                   start, dry_run}
 ///                                   act replay: {target, canary, success_percent, watch,
-///                                   most_replays, quarantined_too, strip}
+///                                   most_replays, quarantined_too, strip, set_headers, recipe}
+///                                   act repair: {recipe} · act tag: {tags, remove_tags}
 ///   GET  /v1/jobs                   newest first
 ///   GET  /v1/jobs/{id}              with progress; ?preview=true adds count and sample
 ///   POST /v1/jobs/{id}/start        also pause, resume, cancel

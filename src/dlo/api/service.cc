@@ -8,6 +8,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/dead_letters.h"
 #include "dlo/api/description.h"
+#include "dlo/api/edits.h"
 #include "dlo/api/groups.h"
 #include "dlo/api/imports.h"
 #include "dlo/api/jobs.h"
@@ -90,7 +91,10 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
   append(routes, act_routes({office, [this](const std::string& source) {
                                return hall_ != nullptr && hall_->find(source) != nullptr;
                              }}));
+  append(routes, edit_routes(office));
+  append(routes, recipe_routes(office));
   append(routes, group_routes(office));
+  append(routes, group_act_routes(office));
   append(routes, book_routes(office));
   append(routes, import_routes(office));
   if (queues != nullptr) {
