@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <string>
+#include <vector>
 
 #include "scenario/program.h"
 
@@ -31,6 +33,16 @@ TEST(Scenario, AWrongCommandLineIsAUsageError) {
   EXPECT_EQ(run_dlo({"explain", "--attempt", "0", "--error", "x"}).code, 2);
   EXPECT_EQ(run_dlo({"list", "-o", "xml"}).code, 2);
   EXPECT_EQ(run_dlo({"--help"}).code, 0);
+  // ... and says what may have been meant.
+  const auto suggests = [](std::vector<std::string> words, const std::string& meant) {
+    const Ended ended = run_dlo(words);
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_NE(ended.err.find("did you mean \"" + meant + "\"?"), std::string::npos) << ended.err;
+  };
+  suggests({"lsit"}, "list");
+  suggests({"group", "resolv", "x"}, "resolve");
+  suggests({"list", "--limt", "3"}, "--limit");
+  suggests({"list", "-o", "jsno"}, "json");
 }
 
 TEST(Scenario, EveryProfileThatIsListedCanBeShown) {

@@ -5,6 +5,7 @@
 
 #include "dlo/cli/grammar.h"
 #include "dlo/cli/verbs.h"
+#include "dlo/core/spelling.h"
 
 namespace dlo::cli {
 namespace {
@@ -311,6 +312,27 @@ void add_queue(CLI::App& app, Parsed& parsed, Context& context) {
   on_files(dump, parsed, context, queue_dump);
 }
 
+/// What was mistyped and what it may have been: the parser only says that something is wrong.
+std::string mistake_in(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* at = &app;  // the verb that was reached
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  const auto extras = app.remaining(true);
+  if (extras.empty()) return error.what();
+  const std::string& wrong = extras.front();
+  std::vector<std::string> known;
+  if (wrong.starts_with('-')) {
+    for (const CLI::Option* option : at->get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    return unknown_name("option", wrong, std::vector<std::string_view>(known.begin(), known.end()));
+  }
+  for (const CLI::App* verb : at->get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back(verb->get_name());
+  }
+  if (known.empty()) return in_quotes(wrong) + " was not expected here.";
+  return unknown_name("verb", wrong, std::vector<std::string_view>(known.begin(), known.end()));
+}
+
 }  // namespace
 
 int run(int argc, const char* const* argv, Context& context) {
@@ -337,7 +359,11 @@ int run(int argc, const char* const* argv, Context& context) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, context.out, context.err) == 0 ? exit_ok : exit_usage;
+    if (error.get_exit_code() == 0) {
+      return app.exit(error, context.out, context.err) == 0 ? exit_ok : exit_usage;
+    }
+    context.err << "dlo: " << mistake_in(app, error) << "\nRun with --help for more.\n";
+    return exit_usage;
   }
   return parsed.verb(context);
 }

@@ -3,6 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "dlo/core/spelling.h"
 
 namespace dlo::cli {
 namespace {
@@ -14,9 +18,17 @@ const std::map<std::string, Format> formats = {{"table", Format::table}, {"wide"
 }  // namespace
 
 void add_output(CLI::App* command, Context& context) {
-  command->add_option("-o,--output", context.format, "table, wide, json, ndjson, csv or id")
-      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
-      ->type_name("FORMAT");
+  command
+      ->add_option_function<std::string>(
+          "-o,--output", [&context](const std::string& name) { context.format = formats.at(name); },
+          "How to answer")
+      ->check([](const std::string& name) {
+        if (formats.contains(name)) return std::string();
+        std::vector<std::string_view> names;
+        for (const auto& each : formats) names.push_back(each.first);
+        return unknown_name("format", name, names);
+      })
+      ->type_name("{table,wide,json,ndjson,csv,id}");
 }
 
 void add_data(CLI::App* command, Context& context) {

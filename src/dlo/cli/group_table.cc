@@ -11,11 +11,11 @@ void print_groups(Context& context, const std::vector<JsonValue>& groups) {
   std::vector<Column> columns = {{"GROUP"},
                                  {"STATUS", Align::left, false, colour_of_status},
                                  {"OPEN", Align::right},
-                                 {"EVER", Align::right},
-                                 {"CATEGORY"},
-                                 {"SOURCE"},
-                                 {"FIRST"},
-                                 {"LAST"}};
+                                 {"EVER", Align::right, false, nullptr, true},
+                                 {"CATEGORY", Align::left, false, nullptr, true},
+                                 {"SOURCE", Align::left, false, nullptr, true},
+                                 {"FIRST", Align::left, false, nullptr, true},
+                                 {"LAST", Align::left, false, nullptr, true}};
   if (wide) columns.insert(columns.end(), {{"OWNER"}, {"TICKET"}, {"NOTES"}});
   columns.push_back({"TITLE", Align::left, true});
   Table table(std::move(columns));

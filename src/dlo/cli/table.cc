@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t gap = 2;
 constexpr std::size_t narrowest = 8;
+constexpr std::size_t readable = 24;  // of a column that can give way: others are left out first
 
 bool continues(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
@@ -80,6 +81,15 @@ std::vector<std::size_t> Table::widths(std::size_t limit) const {
   }
   if (limit == 0) return wide;
   std::size_t total = std::accumulate(wide.begin(), wide.end(), gap * (wide.size() - 1));
+  std::size_t spare = 0;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].flexible) spare += wide[i] - std::min(wide[i], readable);
+  }
+  for (std::size_t i = columns_.size(); i-- > 0 && total > limit + spare;) {
+    if (!columns_[i].optional) continue;
+    total -= wide[i] + gap;
+    wide[i] = 0;
+  }
   for (std::size_t i = columns_.size(); i-- > 0 && total > limit;) {
     if (!columns_[i].flexible || wide[i] <= narrowest) continue;
     const std::size_t less = std::min(total - limit, wide[i] - narrowest);
@@ -94,6 +104,7 @@ void Table::print(std::ostream& out, std::size_t width, bool colour) const {
   const auto line = [&](const std::vector<std::string>& cells, bool title) {
     std::string whole;
     for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (wide[i] == 0) continue;
       const std::string text = cut(printable(cells[i]), wide[i]);
       const std::size_t rest = wide[i] - std::min(wide[i], display_width(text));
       if (columns_[i].align == Align::right) whole.append(rest, ' ');

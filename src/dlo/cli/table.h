@@ -18,6 +18,7 @@ struct Column {
   bool flexible = false;  // gives way when the terminal is narrow
   /// The colour of a cell; only on a terminal.
   std::string_view (*colour)(std::string_view cell) = nullptr;
+  bool optional = false;  // left out, the last first, where the terminal is too narrow for all
 };
 
 /// Rows under titles, columns as wide as they need to be. Control characters are shown as `·`, so
@@ -33,6 +34,7 @@ class Table {
   void print_csv(std::ostream& out) const;
 
  private:
+  /// Zero: the column is left out.
   [[nodiscard]] std::vector<std::size_t> widths(std::size_t limit) const;
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

@@ -25,6 +25,24 @@ TEST(Table, AFlexibleColumnGivesWayToANarrowTerminal) {
   EXPECT_EQ(printed(table, 20), "ID  ERROR        AGE\n17  connection…  3m\n");
 }
 
+TEST(Table, ColumnsThatAreNotNeededAreLeftOutOfANarrowTerminal) {
+  Table table({{"ID"},
+               {"KIND", Align::left, false, nullptr, true},
+               {"WHEN", Align::left, false, nullptr, true},
+               {"ERROR", Align::left, true}});
+  table.add({"0123456789", "kind-of-it", "yesterday", "the connection was refused by the other"});
+  const auto titles = [&](std::size_t width) {
+    std::ostringstream out;
+    table.print(out, width);
+    const std::string text = out.str();
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(titles(80), "ID          KIND        WHEN       ERROR");
+  EXPECT_EQ(titles(50), "ID          KIND        ERROR");
+  EXPECT_EQ(titles(40), "ID          ERROR");
+  EXPECT_EQ(titles(0), "ID          KIND        WHEN       ERROR");
+}
+
 TEST(Table, HostileTextCannotMoveTheCursor) {
   Table table({{"ERROR"}});
   table.add(
