@@ -72,10 +72,11 @@ fuzz: ## each fuzzer for FUZZ_SECONDS (60)
 	@$(call build,fuzz,fuzzers)
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
-soak: ## the long form of the crash, model and fuzz tests
-	@scripts/setup base
+soak: ## the long form of the crash, model and soak tests: an hour and more
+	@scripts/setup base bench
 	@$(call build,release)
 	@DLO_SOAK=1 $(call ctest,release) -L soak
+	@scripts/soak-instructions build/release
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,6 +1,7 @@
 // The embedded queue by itself: what a message costs in instructions, memory, disk and time.
 //   queue_bench                     every claim, printed beside its goal
 //   queue_bench keys N              memory, with N messages to a key
+//   queue_bench dedupe|moves|stalls one claim, in a process of its own
 //   queue_bench cycles N [BATCH]    N messages through publish, receive, settle: for callgrind
 #include <algorithm>
 #include <atomic>
@@ -241,11 +242,86 @@ void moves() {
   SourceOptions options;
   options.source = "other";
   auto to = must(queues->declare(options));
+  const double before = anonymous();
   fill(*from, count);
   const auto began = Steady::now();
   if (must(from->move_to(*to)) != count) std::exit(1);
   say("moving a whole queue into another", static_cast<double>(count) / seconds_since(began), "/s",
       ">= 1000000");
+  say("memory per waiting message after the move",
+      (anonymous() - before) / static_cast<double>(count), "bytes", "<= 40");
+}
+
+/// What the ids of a dedupe window cost: the same messages with and without.
+void dedupe() {
+  const std::size_t count = 1'000'000;
+  double bytes[2] = {0, 0};
+  for (const bool remembers : {false, true}) {
+    const bench::Scratch folder = folder_here();
+    auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+    SourceOptions options = jobs();
+    if (remembers) options.dedupe_window = 3600s;
+    auto queue = must(queues->declare(options));
+    const double before = anonymous();
+    std::vector<Publication> batch;
+    for (std::size_t i = 0; i < count;) {
+      batch.clear();
+      for (; batch.size() < 512 && i < count; ++i) {
+        auto message = std::make_shared<Message>();
+        message->payload = "x";
+        Publication& each = batch.emplace_back();
+        each.message = std::move(message);
+        each.dedupe_id = "order-" + std::to_string(i);
+      }
+      must(queue->publish(batch, wall()));
+    }
+    bytes[remembers ? 1 : 0] = (anonymous() - before) / static_cast<double>(count);
+  }
+  say("memory per id remembered for dedupe", bytes[1] - bytes[0], "bytes", "<= 24");
+}
+
+/// How long others wait at most for a call that writes nothing while a million messages are moved,
+/// purged, or fall due at once, and while the clock is set back. Without sleeping: a busy machine
+/// makes it worse, never better.
+void stalls() {
+  const bench::Scratch folder = folder_here();
+  const std::size_t count = 1'000'000;
+  auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+  auto from = must(queues->declare(jobs()));
+  SourceOptions options;
+  options.source = "other";
+  auto to = must(queues->declare(options));
+  options.source = "idle";
+  auto idle = must(queues->declare(options));
+  std::atomic<Millis::rep> offset = 0;
+  const auto now = [&] { return wall() + Millis{offset}; };
+  const auto watch = [&](const char* what, const auto& act) {
+    std::atomic<bool> over = false;
+    double longest = 0;
+    std::thread other([&] {
+      while (!over) {
+        const auto began = Steady::now();
+        must(idle->receive({1, 60s, 0ms}, now()));
+        longest = std::max(longest, seconds_since(began) * 1000);
+      }
+    });
+    act();
+    over = true;
+    other.join();
+    say(what, longest, "ms", "< 10");
+  };
+  watch("longest wait of others: filling, for comparison", [&] { fill(*from, count, 3600s); });
+  watch("longest wait of others: a million fall due", [&] {
+    offset += Millis{2h}.count();
+    while (must(from->stats(now())).delayed > 0) {
+    }
+  });
+  watch("longest wait of others: the clock is set back", [&] {
+    offset -= Millis{2h}.count();
+    must(from->stats(now()));
+  });
+  watch("longest wait of others: a million are moved", [&] { must(from->move_to(*to)); });
+  watch("longest wait of others: a million are purged", [&] { must(to->purge()); });
 }
 
 /// Processor time of a process that has a million messages and nothing to do.
@@ -270,6 +346,10 @@ int main(int argc, char** argv) {
   }
   if (what == "keys") {
     keys(std::stoul(argv[2]));  // in a process of its own: memory once used would flatter it
+    return 0;
+  }
+  if (what == "dedupe" || what == "stalls" || what == "moves") {
+    what == "dedupe" ? dedupe() : what == "stalls" ? stalls() : moves();
     return 0;
   }
   if (what == "restarts") {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <iostream>
 #include <poll.h>
 #include <random>
 #include <set>
@@ -70,6 +71,16 @@ struct Books {
   std::set<std::string> sent;       // acknowledged
   std::set<std::string> finishing;  // completion asked for
   std::set<std::string> done;       // completion acknowledged
+  std::size_t all_done = 0;
+
+  /// Whoever is gone is forgotten: should it come back, it was never sent. So a thousand rounds
+  /// cost no more than a thousand times one.
+  void keep(const std::set<std::string>& here) {
+    all_done += done.size();
+    for (auto* ids : {&maybe, &sent, &finishing, &done}) {
+      std::erase_if(*ids, [&](const std::string& id) { return !here.contains(id); });
+    }
+  }
 
   void note(const std::string& said) {
     std::size_t from = 0;
@@ -126,6 +137,7 @@ void audit(const std::string& directory, Books& books) {
     must(queue->purge());
     for (const auto& id : here) books.finishing.insert(id);
   }
+  books.keep(here);
   must(queues->close());
 }
 
@@ -143,7 +155,8 @@ TEST(QueueCrash, LosesNothingThatWasAcknowledgedHoweverOftenItIsKilled) {
     audit(directory.path(), books);
     if (::testing::Test::HasFatalFailure()) return;
   }
-  EXPECT_GT(books.done.size(), static_cast<std::size_t>(kills));
+  std::cout << kills << " kills, " << books.all_done << " messages completed\n";
+  EXPECT_GT(books.all_done, static_cast<std::size_t>(kills));
 }
 
 }  // namespace

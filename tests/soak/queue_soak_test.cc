@@ -1,21 +1,35 @@
 // Mixed load for a long time, 5 % failing: at the end a message costs what it cost at the
-// beginning, and the disk holds at most twice what is alive. Seconds here, an hour in `make soak`.
+// beginning, in instructions and bytes written, and the disk holds at most twice what is alive.
+// Seconds here, an hour in `make soak`. User time is printed for orientation: it follows what else
+// the machine does.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <iostream>
+#include <linux/perf_event.h>
 #include <mutex>
 #include <random>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "support/must.h"
 #include "support/temporary_directory.h"
 
 #include "dlo/broker/embedded/embedded_queues.h"
+
+#if __has_include(<valgrind/callgrind.h>)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#include <valgrind/callgrind.h>
+#pragma GCC diagnostic pop
+#endif
 
 namespace dlo::testing {
 namespace {
@@ -39,11 +53,63 @@ double cpu_seconds() {
          static_cast<double>(usage.ru_utime.tv_usec) / 1e6;
 }
 
-/// Eight producers and eight consumers on one queue, which stays between empty and 20 000 deep.
+/// Instructions of this process and its threads in user space. Many virtual machines have no
+/// counter: then it is absent, and scripts/soak-instructions counts with callgrind instead.
+class Instructions {
+ public:
+  Instructions() {
+    perf_event_attr what{};
+    what.type = PERF_TYPE_HARDWARE;
+    what.size = sizeof what;
+    what.config = PERF_COUNT_HW_INSTRUCTIONS;
+    what.exclude_kernel = 1;
+    what.exclude_hv = 1;
+    what.inherit = 1;
+    counter_ = static_cast<int>(::syscall(SYS_perf_event_open, &what, 0, -1, -1, 0));
+  }
+  ~Instructions() {
+    if (counter_ >= 0) ::close(counter_);
+  }
+  Instructions(const Instructions&) = delete;
+  Instructions& operator=(const Instructions&) = delete;
+
+  [[nodiscard]] bool counted() const { return counter_ >= 0; }
+  [[nodiscard]] double now() const {
+    std::uint64_t count = 0;
+    const bool read = counted() && ::read(counter_, &count, sizeof count) == sizeof count;
+    return read ? static_cast<double>(count) : 0;
+  }
+
+ private:
+  int counter_ = -1;
+};
+
+/// Under callgrind every tenth becomes a file of its own; how many messages it had goes to the file
+/// that scripts/soak-instructions names.
+void begin_tenth() {
+#if __has_include(<valgrind/callgrind.h>)
+  CALLGRIND_ZERO_STATS;
+#endif
+}
+void end_tenth(std::uint64_t messages) {
+#if __has_include(<valgrind/callgrind.h>)
+  CALLGRIND_DUMP_STATS;
+#endif
+  if (const char* file = std::getenv("DLO_SOAK_TENTHS")) {
+    std::ofstream(file, std::ios::app) << messages << "\n";
+  }
+}
+
+std::int64_t depth() {
+  if (const char* asked = std::getenv("DLO_SOAK_DEPTH")) return std::atoi(asked);
+  return duration() < 60s ? 20'000 : 300'000;
+}
+
+/// Four producers and four consumers on one queue, which stays about `depth` deep.
 class Load {
  public:
-  explicit Load(EmbeddedQueue& queue) {
-    for (unsigned i = 0; i < 8; ++i) {
+  Load(EmbeddedQueue& queue, std::int64_t depth) : depth_(depth) {
+    for (unsigned i = 0; i < 4; ++i) {
       threads_.emplace_back([this, &queue, i] { produce(queue, i); });
       threads_.emplace_back([this, &queue, i] { consume(queue, i + 100); });
     }
@@ -55,6 +121,7 @@ class Load {
   }
 
   [[nodiscard]] std::uint64_t done() const { return done_; }
+  [[nodiscard]] bool is_full() const { return full_; }
 
  private:
   void produce(EmbeddedQueue& queue, unsigned seed) {
@@ -67,15 +134,24 @@ class Load {
       {
         // Asleep, not spinning: the time of those who wait is not what a message costs.
         std::unique_lock lock(mutex_);
-        room_.wait(lock, [this] { return over_ || waiting_ <= 20'000; });
+        full_ = full_ || waiting_ > depth_;
+        room_.wait(lock, [this] { return over_ || waiting_ <= depth_; });
       }
       must(queue.publish(list, wall()));
       waiting_ += static_cast<std::int64_t>(list.size());
+      const std::lock_guard lock(mutex_);
+      room_.notify_all();
     }
   }
   void consume(EmbeddedQueue& queue, unsigned seed) {
     std::mt19937 random(seed);
     while (!over_) {
+      {
+        // They begin when there is enough to do, and leave it about as deep as it is.
+        std::unique_lock lock(mutex_);
+        room_.wait_for(lock, 20ms, [this] { return over_ || waiting_ > depth_ - 5000; });
+        if (waiting_ <= depth_ - 5000) continue;
+      }
       const auto got = must(queue.receive({1 + random() % 64, 60s, 20ms}, wall()));
       std::vector<Settlement> endings;
       for (const auto& each : got) {
@@ -97,68 +173,87 @@ class Load {
     }
   }
 
+  const std::int64_t depth_;
   std::mutex mutex_;
   std::condition_variable room_;
   std::atomic<bool> over_ = false;
+  std::atomic<bool> full_ = false;
   std::atomic<std::uint64_t> done_ = 0;
   std::atomic<std::int64_t> waiting_ = 0;
   std::vector<std::jthread> threads_;
 };
 
 struct Cost {
-  double bytes = 0;  // written per message
-  double cpu = 0;    // microseconds of user time per message
+  double bytes = 0;         // written per message
+  double cpu = 0;           // microseconds of user time per message
+  double instructions = 0;  // ... 0: not counted
 };
 
+std::uint64_t size_of(const std::string& directory) {
+  std::uint64_t total = 0;
+  for (const auto& each : std::filesystem::directory_iterator(directory)) {
+    std::error_code gone;  // removed meanwhile
+    const auto size = each.file_size(gone);
+    if (!gone) total += size;
+  }
+  return total;
+}
+
 TEST(QueueSoak, AMessageCostsTheSameAtTheEndAndTheDiskStaysSmall) {
+  const bool long_form = depth() >= 200'000;
+  const Instructions instructions;  // before there are threads
   const TemporaryDirectory directory;
   EmbeddedOptions options;
-  options.journal.segment_size = 8U << 20U;
-  options.checkpoint_every = 16U << 20U;
+  if (!long_form) {
+    options.journal.segment_size = 1U << 20U;
+    options.checkpoint_every = 2U << 20U;
+  }
   auto queues = must(EmbeddedQueues::open(directory.path(), wall(), options));
   SourceOptions jobs;
   jobs.source = "jobs";
   auto queue = must(queues->declare(jobs));
   std::vector<Cost> tenths;
-  std::uint64_t most_disk = 0;
-  std::uint64_t most_alive = 0;
+  double most_disk = 0;  // as a multiple of what is alive at the same moment
   std::mutex mutex;
   std::unique_lock lock(mutex);
   std::condition_variable nobody;
   {
-    Load load(*queue);
+    Load load(*queue, depth());
+    while (!load.is_full()) nobody.wait_for(lock, 20ms);
     for (int tenth = 0; tenth < 10; ++tenth) {
+      begin_tenth();
       const auto until = Steady::now() + duration() / 10;
       const auto done = load.done();
       const auto written = queues->journal_stats().bytes_written;
       const double cpu = cpu_seconds();
+      const double counted = instructions.now();
       while (Steady::now() < until) {
         nobody.wait_until(lock, std::min(until, Steady::now() + 50ms));  // a look now and then
-        most_disk = std::max(most_disk, queues->journal_stats().live_bytes);
-        most_alive = std::max(most_alive, must(queue->stats(wall())).bytes);
+        const auto alive = static_cast<double>(must(queue->stats(wall())).bytes);
+        most_disk = std::max(most_disk, static_cast<double>(size_of(directory.path())) / alive);
       }
       const auto messages = static_cast<double>(load.done() - done);
+      end_tenth(load.done() - done);
       ASSERT_GT(messages, 0);
       tenths.push_back(
           {static_cast<double>(queues->journal_stats().bytes_written - written) / messages,
-           (cpu_seconds() - cpu) * 1e6 / messages});
+           (cpu_seconds() - cpu) * 1e6 / messages, (instructions.now() - counted) / messages});
+      std::cout << "tenth " << tenth + 1 << ": " << messages << " messages, written "
+                << tenths.back().bytes << " bytes each, user time " << tenths.back().cpu
+                << " us, instructions " << tenths.back().instructions << "; disk at most "
+                << most_disk << " x what is alive" << std::endl;
     }
-    std::cout << load.done() << " messages; written per message " << tenths.front().bytes << " -> "
-              << tenths.back().bytes << " bytes; user time " << tenths.front().cpu << " -> "
-              << tenths.back().cpu << " us; at most " << most_disk << " bytes of segments for "
-              << most_alive << " alive\n";
   }
   // In seconds a tenth sees a few rounds of housekeeping, more or less: then only growth would
   // show.
-  const double allowed = duration() < 60s ? 1.5 : 1.1;
+  const double allowed = duration() >= 60s ? 1.1 : 1.5;
   EXPECT_LE(tenths.back().bytes, allowed * tenths.front().bytes);
-  if (duration() >= 60s) {
-    EXPECT_LE(tenths.back().cpu, allowed * tenths.front().cpu);
+  if (instructions.counted()) {
+    EXPECT_LE(tenths.back().instructions, allowed * tenths.front().instructions);
   }
-  // Beside what is alive: four segments are not worth moving anything for, publishers wait when
-  // housekeeping is four checkpoints behind, and what came while one was written is not yet freed.
-  const std::uint64_t fixed = 4 * options.journal.segment_size + 6 * options.checkpoint_every;
-  EXPECT_LE(most_disk, 2 * most_alive + fixed);
+  // Everything in the directory: segments, spare ones, checkpoints. Beside twenty megabytes that
+  // are alive a few segments are a lot: they count from 200 on.
+  EXPECT_LE(most_disk, long_form ? 2.0 : 2.5);
   const auto stats = must(queue->stats(wall()));
   EXPECT_EQ(stats.published, stats.completed + stats.ready + stats.delayed + stats.leased);
 }

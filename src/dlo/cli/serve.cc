@@ -202,7 +202,13 @@ int serve(Context& context, const ServeArguments& arguments) {
   chosen.quick_threads = config.count("server.workers");
   chosen.slow_threads = config.count("server.slow_workers");
   chosen.most_waiting = config.count("server.max_waiting");
-  auto queues = EmbeddedQueues::open(context.data + "/queues", clock.now());
+  EmbeddedOptions housekeeping;
+  housekeeping.on_trouble = [&context](const std::string& trouble) {
+    context.err << (trouble.empty() ? "dlo: Checkpoints of the queues are written again.\n"
+                                    : "dlo: In '" + context.data + "/queues' " + trouble + "\n")
+                << std::flush;
+  };
+  auto queues = EmbeddedQueues::open(context.data + "/queues", clock.now(), housekeeping);
   if (!queues) return fail(context, queues.error());
   api::Service service(**office, queues->get(), clock, chosen);
   for (const Error& trouble : service.troubles()) {

@@ -14,6 +14,10 @@ constexpr std::uint8_t seal_type = 255;
 constexpr std::uint64_t largest_list = 1U << 30U;     // places in a segment have 32 bits
 constexpr std::uint64_t zeros_pay_below = 8U << 10U;  // bytes a sync
 
+Error is_closed() {
+  return {Code::unavailable, "journal", "The journal is closed. Open it again."};
+}
+
 std::uint64_t size_of(const NewRecord& record) noexcept {
   return format::record_header_size + record.head.size() + record.body.size() + record.tail.size();
 }
@@ -53,6 +57,7 @@ Result<void> Log::start(const std::optional<JournalPosition>& from, const Visito
   auto segment = segments_.activate(end->next_segment, 0);
   if (!segment) return segment.error();
   active_ = std::move(*segment);
+  first_in_it_ = next_sequence_;
   const std::string header = format::encode(
       format::SegmentHeader{active_->number, next_sequence_, next_group_, previous_crc_});
   auto written = files_.sync_names();
@@ -68,10 +73,7 @@ Result<void> Log::start(const std::optional<JournalPosition>& from, const Visito
 
 Result<void> Log::usable() const {
   if (error_) return *error_;
-  if (closed_) {
-    return Error{Code::unavailable, "journal", "The journal is closed. Open it again."};
-  }
-  return {};
+  return closed_ ? Result<void>(is_closed()) : Result<void>{};
 }
 
 void Log::fail(const Error& error) {
@@ -135,6 +137,7 @@ Result<void> Log::next_segment(std::uint64_t room) {
     pieces_.push_back({active_, group_offset_, {}, active_->size - group_offset_, 0, 0});
   }
   active_ = std::move(*segment);
+  first_in_it_ = next_sequence_;
   next_asked_ = false;
   syncs_before_ = syncs_;
   group_offset_ = format::segment_header_size;
@@ -145,10 +148,14 @@ Result<void> Log::next_segment(std::uint64_t room) {
   return {};
 }
 
-Result<void> Log::make_room(std::uint64_t bytes) {
-  if (group_offset_ + format::aligned(group_.size() + bytes) <= active_->size) return {};
+Result<void> Log::make_room(std::uint64_t bytes, std::uint64_t records) {
+  const auto fits = [&] {
+    return group_offset_ + format::aligned(group_.size() + bytes) <= active_->size &&
+           next_sequence_ - first_in_it_ + records <= options_.segment_records;
+  };
+  if (fits()) return {};
   close_group();
-  if (group_offset_ + format::aligned(group_.size() + bytes) <= active_->size) return {};
+  if (fits()) return {};
   return next_segment(format::segment_header_size +
                       format::aligned(format::group_header_size + bytes));
 }
@@ -189,6 +196,7 @@ Result<std::uint64_t> Log::append(std::span<const NewRecord> records, std::span<
   Lock lock(mutex_);
   const auto ready = usable();
   if (!ready) return ready.error();
+  if (closing_) return is_closed();
   // The whole list goes into one group, so after a crash it is there wholly or not at all.
   std::uint64_t total = 0;
   for (const NewRecord& record : records) total += size_of(record);
@@ -201,7 +209,14 @@ Result<std::uint64_t> Log::append(std::span<const NewRecord> records, std::span<
                      " are possible. Nothing was written; "
                      "send it in smaller lists."};
   }
-  const auto room = make_room(total);
+  if (records.size() > options_.segment_records) {
+    return Error{Code::invalid_argument, "journal.append",
+                 "A list of " + std::to_string(records.size()) +
+                     " records is too long to be written at once; at most " +
+                     std::to_string(options_.segment_records) +
+                     " are possible. Nothing was written; send it in smaller lists."};
+  }
+  const auto room = make_room(total, records.size());
   if (!room) return room.error();
   const std::uint64_t first = next_sequence_;
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -283,12 +298,13 @@ Result<void> Log::close() {
   Lock lock(mutex_);
   auto ready = usable();
   if (!ready) return ready;
+  closing_ = true;
   // First everything else, so that the seal can say: all before me is synced.
   while (syncing_) changed_.wait(lock);
   sync_out(lock);
   if (error_) return *error_;
   const NewRecord seal{seal_type, {}, {}};
-  const auto room = make_room(size_of(seal));
+  const auto room = make_room(size_of(seal), 1);
   if (!room) return room;
   place(seal, crc32c(0, {}));
   sync_out(lock);

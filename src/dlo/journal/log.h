@@ -57,7 +57,7 @@ class Log final : public Journal {
   void open_group();
   void close_group();
   void place(const NewRecord& record, std::uint32_t crc);
-  Result<void> make_room(std::uint64_t bytes);
+  Result<void> make_room(std::uint64_t bytes, std::uint64_t records);
   Result<void> next_segment(std::uint64_t room);
   Result<void> wait_for_backlog(Lock& lock);
   [[nodiscard]] std::uint64_t left() const noexcept;  // in the active segment
@@ -79,6 +79,7 @@ class Log final : public Journal {
   std::condition_variable changed_;
   std::condition_variable background_wake_;
   std::optional<Error> error_;
+  bool closing_ = false;  // nothing is placed any more: the seal is the last
   bool closed_ = false;
   std::atomic<bool> roomy_ = false;  // whoever appends need not look closer
 
@@ -86,6 +87,7 @@ class Log final : public Journal {
   SegmentPtr active_;
   bool next_asked_ = false;         // the one after it is being made
   std::uint64_t syncs_before_ = 0;  // ... it became active
+  std::uint64_t first_in_it_ = 1;   // sequence
   std::uint64_t group_offset_ = 0;  // where it will lie in the active segment
   std::string group_;               // header (blank until it is closed) and records
   std::uint32_t group_records_ = 0;

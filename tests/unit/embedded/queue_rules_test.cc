@@ -1,6 +1,9 @@
 // What an embedded queue adds to a broker: settings that change, its own dead set, moves.
+#include <atomic>
 #include <gtest/gtest.h>
+#include <mutex>
 
+#include "support/eventually.h"
 #include "unit/embedded/shop.h"
 
 namespace dlo::testing {
@@ -148,6 +151,43 @@ TEST(SegmentsThatAreUsedUp, StopPublishersFirstAndSayWhatToDo) {
   const auto got = shop.take(10);
   ASSERT_FALSE(got.empty());
   for (const auto& each : got) shop.end(each, Completed{});
+}
+
+TEST(ACheckpointThatFails, IsToldOnceAndSoIsItsEnd) {
+  std::mutex mutex;
+  std::vector<std::string> news;
+  Shop shop;
+  shop.settings.housekeeping = true;
+  shop.settings.checkpoint_every = 4096;
+  shop.settings.on_trouble = [&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    news.push_back(text);
+  };
+  shop.open();
+  const auto told = [&](std::size_t times) {
+    return eventually([&] {
+      shop.publish("m", noon, 1000);
+      const std::lock_guard lock(mutex);
+      return news.size() >= times;
+    });
+  };
+  std::atomic<int> failures = 0;
+  shop.disk->set_fault([&](FaultFileSystem::Op op, const std::string& name) {
+    const bool fails = op == FaultFileSystem::Op::open && name.starts_with("checkpoint");
+    failures += fails;
+    return fails ? std::optional(Code::full) : std::nullopt;
+  });
+  ASSERT_TRUE(told(1));
+  ASSERT_TRUE(eventually([&] {
+    shop.publish("m", noon, 1000);
+    return failures > 3;
+  }));
+  shop.disk->set_fault({});
+  ASSERT_TRUE(told(2));
+  const std::lock_guard lock(mutex);
+  ASSERT_EQ(news.size(), 2U);
+  EXPECT_NE(news[0].find("checkpoint could not be written"), std::string::npos) << news[0];
+  EXPECT_EQ(news[1], "");
 }
 
 TEST(ACheckpointThatFails, IsToldToWhoeverAsks) {

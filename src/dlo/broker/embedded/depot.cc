@@ -60,7 +60,7 @@ Result<Placed> Depot::append(const RecordList& records) {
   if (!first) return first.error();
   placed.first = *first;
   placed.last = *first + records.size() - 1;
-  segment_ = placed.where.back().segment;
+  if (std::exchange(segment_, placed.where.back().segment) != segment_) crowded_ = is_crowded();
   for (const NewRecord& each : records.all()) {
     const auto size = each.head.size() + each.body.size() + each.tail.size() + 9;
     appended_ += size;

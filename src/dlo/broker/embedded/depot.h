@@ -194,6 +194,7 @@ class Depot {
   void housekeep();
   [[nodiscard]] std::uint64_t checkpoint_interval() const noexcept;
   [[nodiscard]] bool checkpoint_due() const noexcept;
+  [[nodiscard]] bool is_crowded();
   void wait_for_housekeeping(Lock& lock);
   Result<void> write_checkpoint(JournalPosition& position);
   Result<void> free_segments(std::uint64_t below);
@@ -226,6 +227,7 @@ class Depot {
   std::uint64_t appended_ = 0;  // bytes since the last checkpoint
   std::uint64_t untidied_ = 0;  // ... since housekeeping last began and ended
   std::uint64_t checkpoint_size_ = 0;
+  bool crowded_ = false;  // much of the disk holds what is gone
   bool closed_ = false;
   std::string trouble_;  // why housekeeping last failed; empty: it did not
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "dlo/journal/journal.h"
 
@@ -14,6 +16,9 @@ struct EmbeddedOptions {
   // Slots have 24 bits for the number of a segment; publications end a little earlier.
   std::uint32_t last_segment = 0xFF'FFFF;
   bool housekeeping = true;  // a thread that checkpoints and moves stragglers
+  // Told when housekeeping begins to fail, and why; and, with an empty text, when it works again.
+  // On the thread of housekeeping, with no lock held.
+  std::function<void(const std::string&)> on_trouble;
 };
 
 }  // namespace dlo

@@ -1,5 +1,6 @@
 // Checkpoints, segments that nobody needs, stragglers.
 #include <algorithm>
+#include <utility>
 
 #include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/claim.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t checkpoint_share =
     8;                                       // a checkpoint is at most this part of what is written
-constexpr std::uint64_t slack_segments = 4;  // not worth moving anything for
+constexpr std::uint64_t slack_segments = 2;  // not worth moving anything for
 
 /// Work goes on without checkpoints, but the journal grows.
 std::string told(const Error& error) {
@@ -23,6 +24,7 @@ std::string told(const Error& error) {
 }  // namespace
 
 std::uint64_t Depot::checkpoint_interval() const noexcept {
+  if (crowded_) return options_.journal.segment_size;
   return std::max(options_.checkpoint_every, checkpoint_share * checkpoint_size_);
 }
 
@@ -30,11 +32,21 @@ bool Depot::checkpoint_due() const noexcept {
   return appended_ >= checkpoint_interval();
 }
 
+/// The disk is to hold at most twice what is alive, but for a few segments, so tidying begins well
+/// before. Asked when a segment is full, so that it costs nothing.
+bool Depot::is_crowded() {
+  const auto used = journal_->stats().disk_bytes + checkpoint_size_;
+  const auto live = holdings_.segments().bytes();
+  return used > live / 10 * 13 + slack_segments * options_.journal.segment_size;
+}
+
 /// Publishers that write faster than stragglers can be moved wait for housekeeping, a little each
 /// time: the disk must not fill with segments of which a few old messages are left.
 void Depot::wait_for_housekeeping(Lock& lock) {
-  constexpr std::uint64_t rounds_behind = 4;
-  const auto keeps_up = [this] { return untidied_ < rounds_behind * checkpoint_interval(); };
+  const auto keeps_up = [this] {
+    const auto ahead = std::max(options_.journal.segment_size, holdings_.segments().bytes() / 8);
+    return untidied_ < checkpoint_interval() + ahead;
+  };
   if (!housekeeper_.joinable() || keeps_up()) return;
   tidied_.wait_for(lock, Millis{100}, [&] { return stopping_ || keeps_up(); });
 }
@@ -47,8 +59,14 @@ void Depot::housekeep() {
     const auto covered = untidied_;
     lock.unlock();
     const auto done = tidy();
+    const std::string trouble = done ? std::string() : told(done.error());
     lock.lock();
-    trouble_ = done ? std::string() : told(done.error());
+    const bool news = std::exchange(trouble_, trouble) != trouble;
+    if (news && options_.on_trouble) {
+      lock.unlock();
+      options_.on_trouble(trouble);
+      lock.lock();
+    }
     if (!done) appended_ = 0;
     untidied_ -= std::min(untidied_, covered);
     tidied_.notify_all();
@@ -129,11 +147,9 @@ Result<bool> Depot::move_stragglers() {
   SlotNumber slots = 0;
   {
     const Lock lock(mutex_);
-    std::uint64_t live = 0;
     const auto uses = holdings_.segments().all();
-    for (const auto& [number, use] : uses) live += use.bytes;
     const auto segment_size = options_.journal.segment_size;
-    if (stats.live_bytes <= 2 * live + slack_segments * segment_size) return false;
+    if (!is_crowded()) return false;
     for (const auto& [number, use] : uses) {
       // Nearly empty: by what its messages weigh, and by how many of its records are still needed.
       const bool full = use.bytes * 2 >= segment_size || use.records * 2 >= use.placed;

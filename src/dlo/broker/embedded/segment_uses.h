@@ -37,25 +37,36 @@ class SegmentUses {
     ++uses_[segment - first_].placed;
     ++uses_[segment - first_].records;
     uses_[segment - first_].bytes += bytes;
+    bytes_ += bytes;
   }
   void drop(std::uint32_t segment, std::uint64_t bytes) noexcept {
     if (!known(segment)) return;
     SegmentUse& use = uses_[segment - first_];
     use.records -= use.records > 0 ? 1 : 0;
-    use.bytes -= bytes < use.bytes ? bytes : use.bytes;
+    const auto left = bytes < use.bytes ? bytes : use.bytes;
+    use.bytes -= left;
+    bytes_ -= left;
   }
+  /// Of all messages.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::uint64_t records(std::uint32_t segment) const noexcept {
     return known(segment) ? uses_[segment - first_].records : 0;
   }
   void forget(std::uint32_t segment) {
-    if (known(segment)) uses_[segment - first_] = {};
+    if (known(segment)) {
+      bytes_ -= uses_[segment - first_].bytes;
+      uses_[segment - first_] = {};
+    }
     while (!uses_.empty() && uses_.front().base == 0 && uses_.front().records == 0) {
       uses_.pop_front();
       ++first_;
     }
   }
   /// As a checkpoint has it.
-  void restore(std::uint32_t segment, const SegmentUse& use) { at(segment, use.base) = use; }
+  void restore(std::uint32_t segment, const SegmentUse& use) {
+    at(segment, use.base) = use;
+    bytes_ += use.bytes;
+  }
   /// Every segment with a base: number and use.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, SegmentUse>> all() const {
     std::vector<std::pair<std::uint32_t, SegmentUse>> out;
@@ -70,6 +81,7 @@ class SegmentUses {
     return segment >= first_ && segment - first_ < uses_.size();
   }
   std::uint32_t first_ = 0;
+  std::uint64_t bytes_ = 0;
   std::deque<SegmentUse> uses_;
 };
 

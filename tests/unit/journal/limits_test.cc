@@ -1,0 +1,86 @@
+// What a journal refuses, and where it begins anew.
+#include <gtest/gtest.h>
+#include <map>
+
+#include "support/fault_file_system.h"
+#include "support/must.h"
+
+#include "dlo/journal/journal.h"
+
+namespace dlo {
+namespace {
+
+using testing::FaultFileSystem;
+using testing::must;
+
+/// Opens a journal and says what was in it.
+std::unique_ptr<Journal> opened(FaultFileSystem& disk, const JournalOptions& options,
+                                std::vector<std::string>& bodies, RecoveryReport& report) {
+  bodies.clear();
+  return must(Journal::open(
+      disk, options, {},
+      [&](const Entry& entry) -> Result<void> {
+        bodies.emplace_back(entry.body);
+        return {};
+      },
+      report));
+}
+
+TEST(JournalLimits, ASegmentHoldsAsManyRecordsAsCanBeCounted) {
+  FaultFileSystem disk;
+  JournalOptions options;
+  options.segment_size = 4096;
+  options.segment_records = 10;
+  std::vector<std::string> bodies;
+  RecoveryReport report;
+  auto journal = opened(disk, options, bodies, report);
+  const std::vector<NewRecord> four(4, NewRecord{1, {}, "x"});
+  std::vector<Location> where(4);
+  std::map<std::uint32_t, int> in_segment;
+  for (int i = 0; i < 10; ++i) {
+    const auto first = must(journal->append(four, where));
+    for (const auto& each : where) {
+      EXPECT_EQ(each.segment, where.front().segment) << "a list lies in one group";
+      ++in_segment[each.segment];
+    }
+    if (i % 3 == 0) must(journal->durable(first));
+  }
+  for (const auto& [segment, records] : in_segment) EXPECT_LE(records, 10) << segment;
+  EXPECT_EQ(in_segment.size(), 5U);
+  const std::vector<NewRecord> eleven(11, NewRecord{1, {}, "x"});
+  const auto refused = journal->append(eleven, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::invalid_argument);
+  EXPECT_NE(refused.error().detail.find("smaller lists"), std::string::npos);
+  must(journal->close());
+  journal = opened(disk, options, bodies, report);
+  EXPECT_EQ(bodies.size(), 40U);
+}
+
+TEST(JournalLimits, NothingMoreIsTakenWhileItIsBeingClosed) {
+  FaultFileSystem disk;
+  std::vector<std::string> bodies;
+  RecoveryReport report;
+  auto journal = opened(disk, {}, bodies, report);
+  const NewRecord early{1, {}, "first"};
+  must(journal->append({&early, 1}, {}));
+  std::vector<Code> answers;
+  disk.set_fault([&](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+    if (op != FaultFileSystem::Op::sync) return std::nullopt;
+    const NewRecord late{1, {}, "late"};
+    const auto appended = journal->append({&late, 1}, {});
+    EXPECT_FALSE(appended) << "it would never be written";
+    if (!appended) answers.push_back(appended.error().code);
+    return std::nullopt;
+  });
+  must(journal->close());
+  disk.set_fault({});
+  ASSERT_FALSE(answers.empty());
+  EXPECT_EQ(answers.front(), Code::unavailable);
+  journal = opened(disk, {}, bodies, report);
+  EXPECT_TRUE(report.clean);
+  EXPECT_EQ(bodies, std::vector<std::string>{"first"});
+}
+
+}  // namespace
+}  // namespace dlo
