@@ -118,7 +118,7 @@ std::vector<Route> token_routes(TokenBook& book,
        Lane::quick,
        {},
        answering([&book](const Request& request) { return revoke(book, request); })},
-      {"GET", "/v1/me", Role::reader, Lane::quick, {}, answering(me)},
+      {"GET", "/v1/me", Role::reader, Lane::here, {}, answering(me)},
   };
 }
 
