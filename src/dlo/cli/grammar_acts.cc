@@ -158,8 +158,8 @@ void add_groups(const Grammar& grammar) {
         std::tuple{"ignore", "ignored", "Nobody has to care"},
         std::tuple{"reopen", "open", "Somebody has to care again"}}) {
     on(grammar, one(name, about), arguments,
-       [status = std::string(status)](Context& c, const GroupArguments& a) {
-         return group_status(c, a, status);
+       [becomes = std::string(status)](Context& c, const GroupArguments& a) {
+         return group_status(c, a, becomes);
        });
   }
   auto* snooze = one("snooze", "Not now");
