@@ -84,7 +84,10 @@ void Events::tell(const ReaderPtr& reader, const std::string& text) {
   if (reader->exchange->write(text) != Room::full) return;
   // Until it has read what it has, it is passed over: its place stays where it is.
   reader->has_room.store(false);
-  reader->exchange->when_room([reader](bool) { reader->has_room.store(true); });
+  // Not held by its own exchange: neither would ever go.
+  reader->exchange->when_room([held = std::weak_ptr(reader)](bool) {
+    if (const ReaderPtr waiting = held.lock()) waiting->has_room.store(true);
+  });
 }
 
 void Events::greet(const ReaderPtr& reader, const std::optional<EventPlace>& wanted,
