@@ -55,8 +55,9 @@ asan: ## every test with the second compiler, under address and undefined-behavi
 	@$(call build,asan)
 	@$(call ctest,asan) -R '$(TESTS)'
 
-# Those two open a journal thousands of times, in one thread: ten minutes and more that show nothing here.
-unthreaded = EveryFlippedBitOfASealedJournal|WhicheverByteOfAJournalIsFlipped
+# The first two open a journal thousands of times, in one thread: ten minutes and more that show nothing here.
+# The third bounds the memory of a server, which the sanitizer multiplies.
+unthreaded = EveryFlippedBitOfASealedJournal|WhicheverByteOfAJournalIsFlipped|HostileClientsCostOthersNothing
 tsan: ## the tests of everything that has threads, under the thread sanitizer
 	@scripts/setup base
 	@$(call build,tsan,threaded)
