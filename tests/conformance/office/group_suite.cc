@@ -302,7 +302,7 @@ TEST_P(OfficeSuite, AMergeThatFailsHalfWayLeavesNothingBehind) {
 
 TEST_P(OfficeSuite, AnIssueSurvivesARestart) {
   if (!GetParam().durable) {
-    GTEST_SKIP() << "keeps nothing";
+    GTEST_SKIP() << "keeps nothing beyond its process, and says so";
   }
   EditGroup edit = say(1, GroupStatus::resolved);
   edit.tags = std::vector<std::string>{"billing", "", "a\nb"};
