@@ -85,53 +85,72 @@ Hooks listing_one_strand() {
 
 std::vector<Sabotage> merging() {
   return {
-      {"groups are not merged", "AMergedGroupCountsInTheOther", leaving_out<MergeGroups>()},
-      {"a merged group does not say of how many", "AMergedGroupCountsInTheOther",
+      {"groups are not merged", {"AMergedGroupCountsInTheOther"}, leaving_out<MergeGroups>()},
+      {"a merged group does not say of how many",
+       {"AMergedGroupCountsInTheOther"},
        on_groups([](GroupSummary& group) { group.strands = 0; })},
-      {"groups are merged the other way round", "LaterDeathsOfAMergedGroupLandInTheOther",
+      {"groups are merged the other way round",
+       {"LaterDeathsOfAMergedGroupLandInTheOther"},
        spoiling<MergeGroups>([](MergeGroups& merge) { std::swap(merge.from, merge.into); })},
       {"a list of a merged group shows a part of it",
-       "AListOfAMergedGroupShowsAllOfItOnceAndInOrder", listing_one_strand()},
-      {"a frozen set grows by a merge", "ASetThatIsFrozenDoesNotGrowByAMerge",
+       {"AListOfAMergedGroupShowsAllOfItOnceAndInOrder"},
+       listing_one_strand()},
+      {"a frozen set grows by a merge",
+       {"ASetThatIsFrozenDoesNotGrowByAMerge"},
        [] {
          Hooks hooks;
          hooks.query = [](Query& query) { query.changed_up_to.reset(); };
          return hooks;
        }()},
-      {"nothing is ever split", "ASplitGivesBackWhatWasMerged", leaving_out<SplitGroup>()},
-      {"the version of a merged group is not compared", "AMergeThatMakesNoSenseIsRefused",
+      {"nothing is ever split",
+       {"ASplitGivesBackWhatWasMerged", "WhatWasMergedCanBeMergedOn"},
+       leaving_out<SplitGroup>()},
+      {"the version of a merged group is not compared",
+       {"AMergeThatMakesNoSenseIsRefused"},
        spoiling<MergeGroups>([](MergeGroups& merge) { merge.expected_version.reset(); })},
-      {"the version of a split group is not compared", "AMergeThatMakesNoSenseIsRefused",
+      {"the version of a split group is not compared",
+       {"AMergeThatMakesNoSenseIsRefused"},
        spoiling<SplitGroup>([](SplitGroup& split) { split.expected_version.reset(); })},
   };
 }
 
 std::vector<Sabotage> issues() {
   return {
-      {"the version of a group is not compared", "AGroupIsChangedOnlyFromTheVersionThatWasRead",
+      {"the version of a group is not compared",
+       {"AGroupIsChangedOnlyFromTheVersionThatWasRead"},
        on_edits([](EditGroup& edit) { edit.expected_version.reset(); })},
-      {"every death is a new version of its group", "DeathsAloneDoNotStandInTheWayOfAnEdit",
+      {"every death is a new version of its group",
+       {"DeathsAloneDoNotStandInTheWayOfAnEdit"},
        on_groups([](GroupSummary& group) { group.version += group.total; })},
-      {"any status may follow any other", "AGroupThatIsOverIsOpenedBeforeAnybodyWorksOnIt",
+      {"any status may follow any other",
+       {"AGroupThatIsOverIsOpenedBeforeAnybodyWorksOnIt"},
        with_edits_opening()},
-      {"a regression is not remembered", "AResolvedGroupThatComesBackHasRegressed",
+      {"a regression is not remembered",
+       {"AResolvedGroupThatComesBackHasRegressed"},
        on_groups([](GroupSummary& group) { group.regressed_at.reset(); })},
-      {"the end of a group has no moment", "AResolvedGroupThatComesBackHasRegressed",
+      {"the end of a group has no moment",
+       {"AResolvedGroupThatComesBackHasRegressed"},
        on_edits([](EditGroup& edit) { edit.at = TimePoint{}; })},
-      {"repeats are not counted", "DeathsOfMessagesThatWereSentBackAreRepeats",
+      {"repeats are not counted",
+       {"DeathsOfMessagesThatWereSentBackAreRepeats"},
        on_groups([](GroupSummary& group) { group.repeats = 0; })},
-      {"every death is a repeat", "DeathsOfMessagesThatWereSentBackAreRepeats",
+      {"every death is a repeat",
+       {"DeathsOfMessagesThatWereSentBackAreRepeats"},
        on_groups([](GroupSummary& group) { group.repeats = group.total; })},
-      {"hours are not told apart", "DeathsAreCountedByHourAndByDay",
+      {"hours are not told apart",
+       {"DeathsAreCountedByHourAndByDay"},
        on_groups([](GroupSummary& group) {
          if (group.trend.hours.size() > 1) group.trend.hours.pop_back();
        })},
-      {"days are not counted", "DeathsAreCountedByHourAndByDay",
+      {"days are not counted",
+       {"DeathsAreCountedByHourAndByDay"},
        on_groups([](GroupSummary& group) { group.trend.days.clear(); })},
-      {"groups are found under another id", "GroupsAreFoundByWhatPeopleSaidOfThem",
+      {"groups are found under another id",
+       {"GroupsAreFoundByWhatPeopleSaidOfThem"},
        on_groups([](GroupSummary& group) { group.fingerprint = group_of(2); })},
-      {"tags are dropped", "AnIssueSurvivesARestart",
-       on_edits([](EditGroup& edit) { edit.tags.reset(); })},
+      {"tags are dropped", {"AnIssueSurvivesARestart"}, on_edits([](EditGroup& edit) {
+         edit.tags.reset();
+       })},
   };
 }
 

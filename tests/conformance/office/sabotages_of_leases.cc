@@ -62,38 +62,50 @@ Hooks with_renewals(bool answer) {
 
 std::vector<Sabotage> claims() {
   return {
-      {"the longest due come last", "TheLongestDueAreClaimedFirst",
-       on_claims([](auto& claims) { std::reverse(claims.begin(), claims.end()); })},
-      {"what is not due is handed out", "WhatIsNotDueIsNotClaimed",
+      {"the longest due come last", {"TheLongestDueAreClaimedFirst"}, on_claims([](auto& claims) {
+         std::reverse(claims.begin(), claims.end());
+       })},
+      {"what is not due is handed out",
+       {"WhatIsNotDueIsNotClaimed", "ARecordSentToWaitAgainIsClaimedWhenItIsDueAgain",
+        "TheEndsOfTimeAreTimes"},
        on_request([](auto& request) { request.now += Millis{1}; })},
-      {"a record is due a moment too late", "WhatIsNotDueIsNotClaimed",
+      {"a record is due a moment too late",
+       {"WhatIsNotDueIsNotClaimed", "AHugeLimitClaimsWhatThereIs"},
        on_request([](auto& request) { request.now -= Millis{1}; })},
-      {"every claim is handed out twice", "NoRecordIsInTwoLiveLeases",
+      {"every claim is handed out twice",
+       {"NoRecordIsInTwoLiveLeases"},
        with_everything_claimed_twice()},
-      {"one token serves all", "ALeaseTokenIsNeverHandedOutTwice", with_one_token_for_all()},
-      {"sources are not told apart", "ClaimsCanBeKeptToOneSource",
+      {"one token serves all", {"ALeaseTokenIsNeverHandedOutTwice"}, with_one_token_for_all()},
+      {"sources are not told apart",
+       {"ClaimsCanBeKeptToOneSource", "EndedLeasesOfOtherSourcesAreTakenBackToo"},
        on_request([](auto& request) { request.source.clear(); })},
-      {"leases never end", "ALeasedRecordIsHiddenUntilItsLeaseEnds",
+      {"leases never end",
+       {"ALeasedRecordIsHiddenUntilItsLeaseEnds"},
        on_request([](auto& request) { request.lease_for = hours{1'000}; })},
-      {"leases end at once", "ALeasedRecordIsHiddenUntilItsLeaseEnds",
+      {"leases end at once",
+       {"ALeasedRecordIsHiddenUntilItsLeaseEnds"},
        on_request([](auto& request) { request.lease_for = Millis{1}; })},
-      {"asked for none, nothing is taken back", "ARetryThatNobodyFinishesGoesBackToPending",
+      {"asked for none, nothing is taken back",
+       {"ARetryThatNobodyFinishesGoesBackToPending"},
        on_request([](auto& request) {
          if (request.limit == 0) request.now = TimePoint{};
        })},
-      {"a claim does not say what the record was", "AClaimAnswersTheRecordAsItStandsAndWhatItWas",
+      {"a claim does not say what the record was",
+       {"AClaimAnswersTheRecordAsItStandsAndWhatItWas", "OnlyWaitingAndPendingRecordsAreHandedOut"},
        on_claims([](auto& claims) {
          for (Claim& claim : claims) claim.was = Status::waiting;
        })},
-      {"a claim is not counted", "AClaimAnswersTheRecordAsItStandsAndWhatItWas",
+      {"a claim is not counted",
+       {"AClaimAnswersTheRecordAsItStandsAndWhatItWas"},
        on_claims([](auto& claims) {
          for (Claim& claim : claims) --claim.record.counters.fetch;
        })},
-      {"a claim shows an old version", "AClaimAnswersTheRecordAsItStandsAndWhatItWas",
+      {"a claim shows an old version",
+       {"AClaimAnswersTheRecordAsItStandsAndWhatItWas"},
        on_claims([](auto& claims) {
          for (Claim& claim : claims) --claim.record.version;
        })},
-      {"a lease of no length is given", "ALeaseMustLast", on_request([](auto& request) {
+      {"a lease of no length is given", {"ALeaseMustLast"}, on_request([](auto& request) {
          request.lease_for = std::max(request.lease_for, Millis{1});
        })},
   };
@@ -101,24 +113,30 @@ std::vector<Sabotage> claims() {
 
 std::vector<Sabotage> leases() {
   return {
-      {"tokens are not checked", "AWorkerThatLostItsLeaseCannotSettle",
+      {"tokens are not checked",
+       {"AWorkerThatLostItsLeaseCannotSettle", "ALeaseSettlesOnceAndOnlyItsOwnRecord",
+        "OfEightThreadsSettlingOneLeaseOneSucceeds"},
        on_move([](Transition& t) { t.lease.reset(); })},
-      {"an ended lease still settles", "AnEndedLeaseSettlesNothingEvenIfNobodyTookOver",
+      {"an ended lease still settles",
+       {"AnEndedLeaseSettlesNothingEvenIfNobodyTookOver"},
        on_move([](Transition& t) {
          if (t.lease) t.now = noon;
        })},
-      {"a start mark ends the lease", "AStartMarkCarriesTheLeaseOn", on_move([](Transition& t) {
+      {"a start mark ends the lease", {"AStartMarkCarriesTheLeaseOn"}, on_move([](Transition& t) {
          if (t.lease) t.lease_for.reset();
        })},
-      {"anyone takes a lease that is held", "NobodyTakesALeaseThatIsHeld",
+      {"anyone takes a lease that is held",
+       {"NobodyTakesALeaseThatIsHeld"},
        on_move([](Transition& t) {
          if (t.lease_for && !t.lease && t.now > noon) t.now += hours{1};
        })},
-      {"a lease is given without asking", "StatesThatNeedALeaseCannotBeEnteredWithoutOne",
+      {"a lease is given without asking",
+       {"StatesThatNeedALeaseCannotBeEnteredWithoutOne"},
        on_move([](Transition& t) {
          if (carries_lease(t.to) && !t.lease && !t.lease_for) t.lease_for = hours{1};
        })},
-      {"an abandoned replay is called pending", "AnAbandonedReplayKeepsItsStatusAndCanBeTakenOver",
+      {"an abandoned replay is called pending",
+       {"AnAbandonedReplayKeepsItsStatusAndCanBeTakenOver"},
        [] {
          Hooks hooks;
          hooks.detail = [](RecordDetail& d) {
@@ -126,14 +144,21 @@ std::vector<Sabotage> leases() {
          };
          return hooks;
        }()},
-      {"every renewal is answered yes", "RenewingExtendsLiveLeasesAndOnlyThose",
+      {"every renewal is answered yes",
+       {"RenewingExtendsLiveLeasesAndOnlyThose",
+        "AnOccurrenceThatComesInEndsTheLeaseOfTheOneBefore",
+        "ForeignAndStaleTokensAreAnswersNotCrashes"},
        with_renewals(true)},
-      {"every renewal is answered no", "RenewingExtendsLiveLeasesAndOnlyThose",
+      {"every renewal is answered no",
+       {"RenewingExtendsLiveLeasesAndOnlyThose", "ARenewalNeverShortensALease"},
        with_renewals(false)},
-      {"people cannot overrule workers", "PeopleOverruleWorkers", on_move([](Transition& t) {
+      {"people cannot overrule workers",
+       {"PeopleOverruleWorkers", "EachOfTheseChangesWouldHaveBeenSeen"},
+       on_move([](Transition& t) {
          if (!t.lease && !t.lease_for) t.lease = LeaseToken{};
        })},
-      {"a tag ends the lease", "ATagOnALeasedRecordLeavesTheLeaseAlone",
+      {"a tag ends the lease",
+       {"ATagOnALeasedRecordLeavesTheLeaseAlone"},
        [] {
          Hooks hooks;
          hooks.changes = [](std::vector<Change>& changes) {

@@ -1,6 +1,7 @@
 // Broken rules about listing, searching, counting, the audit trail and the poison book.
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -88,10 +89,22 @@ std::vector<Sabotage> blind_filters() {
       {"a later resolution", [](Query& q) { q.resolved_from.reset(); }},
       {"an earlier resolution", [](Query& q) { q.resolved_until.reset(); }},
   };
+  const std::multimap<std::string, std::string> others = {
+      {"error words", "AWordSearchKeepsThePageOrder"},
+      {"error words", "WordsFollowTheErrorWhenItChanges"},
+      {"group", "AGroupHoldsSoManyFingerprintsAndNoMore"},
+      {"payload words", "WordsFollowTheMessageOfTheNextOccurrence"},
+      {"source", "NamesThatDifferOnlyBehindANulAreDifferent"},
+  };
   std::vector<Sabotage> rows;
   for (const auto& [name, forget] : filters) {
-    rows.push_back({"the filter on " + name + " is not looked at",
-                    "EveryFilterLetsThroughWhatItShouldInBothOrders", on_query(forget)});
+    Sabotage row{"the filter on " + name + " is not looked at",
+                 {"EveryFilterLetsThroughWhatItShouldInBothOrders"},
+                 on_query(forget)};
+    for (auto [each, end] = others.equal_range(name); each != end; ++each) {
+      row.noticed_by.push_back(each->second);
+    }
+    rows.push_back(std::move(row));
   }
   const std::vector<std::pair<std::string, Field>> fields = {
       {"id", Field::id},
@@ -118,7 +131,8 @@ std::vector<Sabotage> blind_filters() {
       std::erase_if(query.tests, [which](const FieldTest& test) { return test.field == which; });
     };
     rows.push_back({"the test of " + name + " is not carried out",
-                    "EveryFilterLetsThroughWhatItShouldInBothOrders", on_query(forget)});
+                    {"EveryFilterLetsThroughWhatItShouldInBothOrders"},
+                    on_query(forget)});
   }
   return rows;
 }
@@ -174,68 +188,87 @@ Hooks once_after_leaving(std::function<void(Query&)> spoil_query,
 std::vector<Sabotage> listing() {
   return {
       {"a listing whose matches become few ends early",
-       "AWordSearchGoesOnAsItBeganWhateverHappensBetweenPages",
+       {"AWordSearchGoesOnAsItBeganWhateverHappensBetweenPages"},
        once_after_leaving(nullptr, [](const Query&, Page& page) { page = {}; })},
       {"a listing whose matches become few starts over",
-       "AWordSearchGoesOnAsItBeganWhateverHappensBetweenPages",
+       {"AWordSearchGoesOnAsItBeganWhateverHappensBetweenPages"},
        once_after_leaving([](Query& query) { query.after.reset(); }, nullptr)},
-      {"messages that wait are listed", "MessagesThatWaitAreNotListedAsDeadLetters",
+      {"messages that wait are listed",
+       {"MessagesThatWaitAreNotListedAsDeadLetters"},
        on_query(list_live_ones)},
-      {"what a test denies is let through", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+      {"what a test denies is let through",
+       {"EveryFilterLetsThroughWhatItShouldInBothOrders"},
        on_query(deny_nothing)},
-      {"only the first value of a test counts", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+      {"only the first value of a test counts",
+       {"EveryFilterLetsThroughWhatItShouldInBothOrders"},
        on_query(look_at_the_first_value)},
-      {"a test that means nothing is passed over", "ATestThatCannotBeCarriedOutIsRefused",
+      {"a test that means nothing is passed over",
+       {"ATestThatCannotBeCarriedOutIsRefused"},
        on_query([](Query& q) {
          std::erase_if(q.tests, [](const FieldTest& t) { return !check({t}); });
        })},
-      {"the first instant is left out", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+      {"the first instant is left out",
+       {"EveryFilterLetsThroughWhatItShouldInBothOrders"},
        on_query(exclude_the_edge)},
-      {"the last instant is let in", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+      {"the last instant is let in",
+       {"EveryFilterLetsThroughWhatItShouldInBothOrders"},
        on_query(include_the_edge)},
-      {"the oldest cannot come first", "EveryFilterLetsThroughWhatItShouldInBothOrders",
+      {"the oldest cannot come first",
+       {"EveryFilterLetsThroughWhatItShouldInBothOrders", "APlaceWhereNothingStandsIsStillAPlace"},
        on_query([](Query& q) { q.order = Order::newest_first; })},
-      {"a page skips a row", "RecordsThatDiedInOneInstantComeInOrderOfArrival",
+      {"a page skips a row",
+       {"RecordsThatDiedInOneInstantComeInOrderOfArrival", "ACursorSurvivesBeingPrinted"},
        with_cursor_off_by(1)},
-      {"a page repeats a row", "DeepPagesReturnEachRecordOnceWhileOthersArrive",
+      {"a page repeats a row",
+       {"DeepPagesReturnEachRecordOnceWhileOthersArrive"},
        with_cursor_off_by(-1)},
-      {"the listing stops after a page", "DeepPagesReturnEachRecordOnceWhileOthersArrive",
+      {"the listing stops after a page",
+       {"DeepPagesReturnEachRecordOnceWhileOthersArrive"},
        on_page([](const Query&, Page& page) { page.next.reset(); })},
-      {"a time box that ends loses the rest", "ATimeBoxOfZeroStillGetsThrough",
+      {"a time box that ends loses the rest",
+       {"ATimeBoxOfZeroStillGetsThrough"},
        on_page([](const Query&, Page& page) {
          if (page.partial) page.next.reset();
        })},
-      {"a time box that ends starts over", "ATimeBoxOfZeroStillGetsThrough",
+      {"a time box that ends starts over",
+       {"ATimeBoxOfZeroStillGetsThrough"},
        on_page([](const Query& query, Page& page) {
          if (page.partial) page.next = query.after.value_or(Cursor{TimePoint::max(), 0});
        })},
       {"a cursor of another listing starts over",
-       "ThePlaceOfAWordSearchIsRefusedWhereNoWordsAreSearched", on_query([](Query& q) {
+       {"ThePlaceOfAWordSearchIsRefusedWhereNoWordsAreSearched"},
+       on_query([](Query& q) {
          if (q.after && q.after->walk == Walk::by_arrival) q.after.reset();
        })},
-      {"a frozen set grows", "AFrozenSetDoesNotGrow",
-       on_query([](Query& q) { q.changed_up_to.reset(); })},
-      {"a row shows no payload size", "AListRowShowsTheHeadOfItsRecord",
+      {"a frozen set grows", {"AFrozenSetDoesNotGrow"}, on_query([](Query& q) {
+         q.changed_up_to.reset();
+       })},
+      {"a row shows no payload size",
+       {"AListRowShowsTheHeadOfItsRecord"},
        on_page([](const Query&, Page& page) {
          for (RecordHead& row : page.rows) row.payload_size = 0;
        })},
-      {"one of the words is enough", "ErrorWordsAreFoundAsWords",
-       on_query([](Query& q) { q.error_words = first_word(q.error_words); })},
-      {"one of the words in a payload is enough", "PayloadWordsAreFoundAsWords",
+      {"one of the words is enough", {"ErrorWordsAreFoundAsWords"}, on_query([](Query& q) {
+         q.error_words = first_word(q.error_words);
+       })},
+      {"one of the words in a payload is enough",
+       {"PayloadWordsAreFoundAsWords"},
        on_query([](Query& q) { q.payload_words = first_word(q.payload_words); })},
       {"a search without a word finds everything",
-       "ASearchWithoutAWordIsRefusedInsteadOfFindingEverything", on_query([](Query& q) {
+       {"ASearchWithoutAWordIsRefusedInsteadOfFindingEverything"},
+       on_query([](Query& q) {
          if (words_of(q.error_words).empty()) q.error_words.clear();
          if (words_of(q.payload_words).empty()) q.payload_words.clear();
        })},
-      {"OR is an operator", "ErrorWordsAreFoundAsWords", on_query([](Query& q) {
+      {"OR is an operator", {"ErrorWordsAreFoundAsWords"}, on_query([](Query& q) {
          if (const auto at = q.error_words.find(" OR "); at != std::string::npos) {
            q.error_words.resize(at);
          }
        })},
-      {"changes come newest first", "ChangesAreToldOldestFirstAndEachRecordOnce",
+      {"changes come newest first",
+       {"ChangesAreToldOldestFirstAndEachRecordOnce"},
        on_notes([](auto& notes) { std::reverse(notes.begin(), notes.end()); })},
-      {"some changes are not told", "AFollowerOfChangesMissesNone", on_notes([](auto& notes) {
+      {"some changes are not told", {"AFollowerOfChangesMissesNone"}, on_notes([](auto& notes) {
          if (notes.size() > 1) notes.erase(notes.begin());
        })},
   };
@@ -243,46 +276,66 @@ std::vector<Sabotage> listing() {
 
 std::vector<Sabotage> numbers() {
   return {
-      {"zero counts are given", "TalliesAreSortedAndLeaveZerosOut",
+      {"zero counts are given",
+       {"TalliesAreSortedAndLeaveZerosOut", "AnEmptyOfficeCountsNothing",
+        "AskedForNoTalliesNoneAreGiven"},
        on_numbers([](Aggregate& a) { a.tallies.push_back({"orders", Status::expired, "", 0}); })},
-      {"tallies are not sorted", "TalliesAreSortedAndLeaveZerosOut",
-       on_numbers([](Aggregate& a) { std::reverse(a.tallies.begin(), a.tallies.end()); })},
-      {"tallies drift", "RandomOperationsDoWhatTheModelPredicts", on_numbers([](Aggregate& a) {
+      {"tallies are not sorted", {"TalliesAreSortedAndLeaveZerosOut"}, on_numbers([](Aggregate& a) {
+         std::reverse(a.tallies.begin(), a.tallies.end());
+       })},
+      {"tallies drift",
+       {"RandomOperationsDoWhatTheModelPredicts", "AReaderNeverSeesHalfAList",
+        "EightThreadsAppendingTheSameDeathsLeaveOneOfEach"},
+       on_numbers([](Aggregate& a) {
          for (Tally& tally : a.tallies) tally.count += tally.count > 3 ? 1 : 0;
        })},
-      {"open counts drift", "RandomOperationsDoWhatTheModelPredicts",
+      {"open counts drift",
+       {"RandomOperationsDoWhatTheModelPredicts", "AfterEightThreadsOfEverythingTheBooksBalance"},
        on_groups([](GroupSummary& g) { g.open += g.open > 3 ? 1 : 0; })},
-      {"a group counts only what is open", "AGroupCountsWhatIsOpen",
+      {"a group counts only what is open",
+       {"AGroupCountsWhatIsOpen", "EveryOccurrenceIsADeath"},
        on_groups([](GroupSummary& g) { g.total = g.open; })},
-      {"a resolved group stays resolved", "AResolvedGroupIsOpenAgainWhenItComesBack",
+      {"a resolved group stays resolved",
+       {"AResolvedGroupIsOpenAgainWhenItComesBack", "ASnoozedGroupWakesWhenItsTimeIsUp",
+        "OnlyAResolvedGroupIsOpenedByANewDeath"},
        on_groups([](GroupSummary& g) {
          if (g.total > 1) g.status = GroupStatus::resolved;
        })},
-      {"a group forgets when it was first seen", "AGroupKnowsItsDeaths",
+      {"a group forgets when it was first seen",
+       {"AGroupKnowsItsDeaths"},
        on_groups([](GroupSummary& g) { g.first_seen = g.last_seen; })},
-      {"a sample is any record of the group", "AGroupKnowsItsDeaths",
+      {"a sample is any record of the group",
+       {"AGroupKnowsItsDeaths", "ARecordTakesItsDeathAlongToAnotherGroup"},
        on_groups([](GroupSummary& g) { g.sample = id_of(3); })},
-      {"groups come in one order only", "GroupsComeByLastSeenOrBySize",
+      {"groups come in one order only",
+       {"GroupsComeByLastSeenOrBySize"},
        on_numbers([](Aggregate& a) {
          std::sort(a.groups.begin(), a.groups.end(),
                    [](const auto& x, const auto& y) { return x.fingerprint < y.fingerprint; });
        })},
-      {"an entry of the audit trail was changed", "TheAuditTrailKeepsActsInOrderAndChained",
+      {"an entry of the audit trail was changed",
+       {"TheAuditTrailKeepsActsInOrderAndChained"},
        on_audit([](auto& entries) {
          for (AuditEntry& entry : entries) entry.act.subject += entry.number == 3 ? "x" : "";
        })},
-      {"the audit trail is not chained", "TheAuditTrailKeepsActsInOrderAndChained",
+      {"the audit trail is not chained",
+       {"TheAuditTrailKeepsActsInOrderAndChained"},
        on_audit([](auto& entries) {
          for (AuditEntry& entry : entries) {
            entry.previous.clear();
            entry.hash = audit_hash("", entry.number, entry.act);
          }
        })},
-      {"kinds of poison are not told apart", "PoisonedItemsAreListedByKindAndInstance",
+      {"kinds of poison are not told apart",
+       {"PoisonedItemsAreListedByKindAndInstance", "APoisonedItemTellsWhatDocumentThreeWantsToKnow",
+        "ATakenOutItemIsGoneFromTheBookAndBackWhenItPoisonsAgain",
+        "OnlyOpenRecordsThatWereNotSentBackArePoison"},
        on_poison([](PoisonKind& kind, auto&) { kind = PoisonKind::activity; })},
-      {"instances are not told apart", "PoisonedItemsAreListedByKindAndInstance",
+      {"instances are not told apart",
+       {"PoisonedItemsAreListedByKindAndInstance"},
        on_poison([](PoisonKind&, std::optional<std::string>& instance) { instance.reset(); })},
-      {"poison without an error has an empty one", "AnItemWithoutErrorTextHasNoLastError",
+      {"poison without an error has an empty one",
+       {"AnItemWithoutErrorTextHasNoLastError"},
        [] {
          Hooks hooks;
          hooks.poisoned = [](std::vector<PoisonItem>& items) {
@@ -290,7 +343,8 @@ std::vector<Sabotage> numbers() {
          };
          return hooks;
        }()},
-      {"documents come in no order", "DocumentsAreListedByKeyInByteOrder",
+      {"documents come in no order",
+       {"DocumentsAreListedByKeyInByteOrder"},
        [] {
          Hooks hooks;
          hooks.documents = [](std::vector<Document>& documents) {

@@ -141,90 +141,120 @@ void cut_at_nul(std::string& text) {
 
 std::vector<Sabotage> appends() {
   return {
-      {"every append is a new occurrence", "AppendingTheSameDeathTwiceChangesNothing",
+      {"every append is a new occurrence",
+       {"AppendingTheSameDeathTwiceChangesNothing",
+        "ALateRepeatOfAnEarlierOccurrenceChangesNothing", "ARepeatedAppendIsNoSecondDeath",
+        "TheSameRecordTwiceInOneListIsOneRecord"},
        with_every_occurrence_new()},
       {"a closed record swallows what comes back",
-       "ANewDeathUnderAClosedRecordOpensTheNextOccurrence",
+       {"ANewDeathUnderAClosedRecordOpensTheNextOccurrence",
+        "ARecordOfEmptyFieldsComesBackAsEmptyFields"},
        with_all_appends([](DeadLetter& r) { r.died_at = noon; })},
-      {"occurrences are forgotten", "TheNextOccurrenceTakesOverTheRecord",
+      {"occurrences are forgotten",
+       {"TheNextOccurrenceTakesOverTheRecord", "ACountFollowsItsRecordToAnotherSource"},
        with_all_appends([](DeadLetter& r) { r.occurrence = 1; })},
-      {"messages that wait arrive dead", "AWaitingRecordStaysWaitingWhileItIsClaimed",
+      {"messages that wait arrive dead",
+       {"AWaitingRecordStaysWaitingWhileItIsClaimed", "MessagesThatWaitAreInNoGroup"},
        with_all_appends([](DeadLetter& r) {
          if (r.status == Status::waiting) r.status = Status::pending;
        })},
-      {"attempts given with an append are dropped", "ARecordComesBackByteForByte",
+      {"attempts given with an append are dropped",
+       {"ARecordComesBackByteForByte"},
        spoiling<Append>([](Append& append) { append.attempts.clear(); })},
-      {"text ends at a NUL", "ARecordComesBackByteForByte",
+      {"text ends at a NUL",
+       {"ARecordComesBackByteForByte", "EveryByteIsKeptEverywhere"},
        on_detail([](RecordDetail& d) { cut_at_nul(d.record.description); })},
-      {"headers are sorted", "TenThousandHeadersKeepTheirOrder", on_detail([](RecordDetail& d) {
+      {"headers are sorted", {"TenThousandHeadersKeepTheirOrder"}, on_detail([](RecordDetail& d) {
          change_message(d, [](Message& m) {
            std::stable_sort(m.headers.begin(), m.headers.end(),
                             [](const Header& a, const Header& b) { return a.name < b.name; });
          });
        })},
-      {"an empty payload becomes none", "ANullPayloadIsNotAnEmptyOne",
+      {"an empty payload becomes none",
+       {"ANullPayloadIsNotAnEmptyOne"},
        on_detail([](RecordDetail& d) {
          change_message(d, [](Message& m) {
            if (m.payload == "") m.payload.reset();
          });
        })},
-      {"large payloads are cut", "APayloadOf64MegabytesIsKept", on_detail([](RecordDetail& d) {
+      {"large payloads are cut", {"APayloadOf64MegabytesIsKept"}, on_detail([](RecordDetail& d) {
          change_message(d, [](Message& m) {
            if (m.payload && m.payload->size() > (16U << 20U)) m.payload->resize(16U << 20U);
          });
        })},
       {"the original is lost when a record is reopened",
-       "AReopenedRecordKeepsTheMessageThatDiedFirst",
+       {"AReopenedRecordKeepsTheMessageThatDiedFirst",
+        "AMessageSentBackAsEditedAddsNoSecondVersionOfTheEdit"},
        on_detail([](RecordDetail& d) { d.versions.clear(); })},
   };
 }
 
 std::vector<Sabotage> lists_and_moves() {
   return {
-      {"a list is applied one by one", "OneBadChangeInTheMiddleLeavesNothing",
+      {"a list is applied one by one",
+       {"OneBadChangeInTheMiddleLeavesNothing", "WhatCannotBeARecordIsRefusedBeforeAnythingIsDone"},
        on_apply(one_by_one)},
-      {"an error does not say which change it was", "TheErrorNamesTheChangeByItsPlace",
+      {"an error does not say which change it was",
+       {"TheErrorNamesTheChangeByItsPlace"},
        without_place_in_errors()},
-      {"versions are not compared", "AChangeAgainstAnOldVersionIsAConflict",
+      {"versions are not compared",
+       {"AChangeAgainstAnOldVersionIsAConflict", "OfEightThreadsChangingOneVersionOneSucceeds"},
        spoiling<Transition>([](Transition& t) { t.expected_version.reset(); })},
-      {"illegal steps are answered as taken", "EveryIllegalStepIsRefusedAndEveryLegalOneTaken",
+      {"illegal steps are answered as taken",
+       {"EveryIllegalStepIsRefusedAndEveryLegalOneTaken"},
        claiming_success_of(Code::conflict)},
-      {"missing records are answered as changed", "WhatIsNotThereIsNotFound",
+      {"missing records are answered as changed",
+       {"WhatIsNotThereIsNotFound", "AMergeThatFailsHalfWayLeavesNothingBehind"},
        claiming_success_of(Code::not_found)},
-      {"quarantine is never entered", "EveryIllegalStepIsRefusedAndEveryLegalOneTaken",
+      {"quarantine is never entered",
+       {"EveryIllegalStepIsRefusedAndEveryLegalOneTaken"},
        spoiling<Transition>([](Transition& t) {
          if (t.to == Status::quarantined) t.to = Status::expired;
        })},
-      {"a transition drops its tags", "ATransitionSetsWhatItCarriesAndKeepsTheRest",
+      {"a transition drops its tags",
+       {"ATransitionSetsWhatItCarriesAndKeepsTheRest"},
        spoiling<Transition>([](Transition& t) { t.tags.reset(); })},
-      {"a transition wipes what it does not carry", "ATransitionSetsWhatItCarriesAndKeepsTheRest",
+      {"a transition wipes what it does not carry",
+       {"ATransitionSetsWhatItCarriesAndKeepsTheRest"},
        spoiling<Transition>([](Transition& t) { t.description = t.description.value_or(""); })},
-      {"the next retry cannot be cleared", "FieldsCanBeEmptiedAndTheNextRetryCleared",
+      {"the next retry cannot be cleared",
+       {"FieldsCanBeEmptiedAndTheNextRetryCleared"},
        spoiling<Transition>([](Transition& t) { t.clear_next_retry = false; })},
-      {"an open record is still resolved", "ARecordThatIsOpenAgainIsNotResolvedAnyMore",
+      {"an open record is still resolved",
+       {"ARecordThatIsOpenAgainIsNotResolvedAnyMore"},
        keeping_resolutions()},
-      {"a settled source is forgotten", "ASettledSourceTakesTheMarkOffAndIsNoChangeOfTheRecord",
+      {"a settled source is forgotten",
+       {"ASettledSourceTakesTheMarkOffAndIsNoChangeOfTheRecord"},
        spoiling<SourceSettled>([](SourceSettled& s) { s.occurrence = 0; })},
       {"a late word of a source settles whatever is there",
-       "ALateWordOfTheSourceDoesNotSettleTheNextDeath", settling_any_occurrence()},
+       {"ALateWordOfTheSourceDoesNotSettleTheNextDeath"},
+       settling_any_occurrence()},
       {"a source that settles what is gone is refused",
-       "ASettledSourceOfARecordThatIsGoneIsNoError", refusing_to_settle_what_is_gone()},
-      {"attempts come oldest first", "AttemptsComeNewestFirst",
-       on_detail([](RecordDetail& d) { std::reverse(d.attempts.begin(), d.attempts.end()); })},
-      {"the first attempt is not kept", "OfManyAttemptsTheFirstAndTheNewestAreKept",
+       {"ASettledSourceOfARecordThatIsGoneIsNoError"},
+       refusing_to_settle_what_is_gone()},
+      {"attempts come oldest first", {"AttemptsComeNewestFirst"}, on_detail([](RecordDetail& d) {
+         std::reverse(d.attempts.begin(), d.attempts.end());
+       })},
+      {"the first attempt is not kept",
+       {"OfManyAttemptsTheFirstAndTheNewestAreKept", "AThousandAttemptsInOneAppendAreCapped"},
        on_detail([](RecordDetail& d) {
          if (d.attempts.size() == attempts_kept) d.attempts.back().number = 52;
        })},
-      {"an edit changes the original", "EditsAppendAndTheOriginalIsNeverChanged",
+      {"an edit changes the original",
+       {"EditsAppendAndTheOriginalIsNeverChanged"},
        on_detail([](RecordDetail& d) {
          if (d.versions.empty()) return;
          change_message(d, [&](Message& m) { m.payload = d.versions.back().payload; });
        })},
-      {"edits do not compare versions", "TwoPeopleCannotEditTheSameVersion",
+      {"edits do not compare versions",
+       {"TwoPeopleCannotEditTheSameVersion"},
        claiming_success_of(Code::conflict)},
-      {"removal of anything is answered as done", "OnlyDiscardedAndExpiredRecordsAreRemoved",
+      {"removal of anything is answered as done",
+       {"OnlyDiscardedAndExpiredRecordsAreRemoved"},
        claiming_success_of(Code::conflict)},
-      {"a removal does nothing", "OfARemovedRecordNothingIsLeftButItsGroupsCount",
+      {"a removal does nothing",
+       {"OfARemovedRecordNothingIsLeftButItsGroupsCount", "ALongListWithABadEndLeavesNothing",
+        "WhatWasRefusedIsNotThereAfterARestartEither"},
        on_apply([](Office& office, const std::vector<Change>& changes) -> Hooks::Answers {
          std::vector<Change> kept;
          for (const Change& change : changes) {
@@ -239,26 +269,37 @@ std::vector<Sabotage> lists_and_moves() {
 
 std::vector<Sabotage> ledger() {
   return {
-      {"a document can be created twice", "ADocumentCanBeCreatedOnlyOnce",
+      {"a document can be created twice",
+       {"ADocumentCanBeCreatedOnlyOnce"},
        spoiling<PutDocument>([](PutDocument& p) {
          if (p.expected_version == 0) p.expected_version.reset();
        })},
-      {"an old reader overwrites a document", "ADocumentIsChangedOnlyFromTheVersionThatWasRead",
+      {"an old reader overwrites a document",
+       {"ADocumentIsChangedOnlyFromTheVersionThatWasRead", "AVersionNeverComesBackAfterARemoval"},
        spoiling<PutDocument>([](PutDocument& p) {
          if (p.expected_version != 0) p.expected_version.reset();
        })},
-      {"a body removed is only emptied", "AnEmptyBodyIsADocumentAndNoBodyIsNone",
+      {"a body removed is only emptied",
+       {"AnEmptyBodyIsADocumentAndNoBodyIsNone"},
        spoiling<PutDocument>([](PutDocument& p) { p.body = p.body.value_or(""); })},
-      {"job progress commits by itself", "AJobsProgressCommitsWithTheTransitionsItReports",
+      {"job progress commits by itself",
+       {"AJobsProgressCommitsWithTheTransitionsItReports"},
        with_progress_first()},
-      {"job outcomes are dropped", "AJobsProgressCommitsWithTheTransitionsItReports",
+      {"job outcomes are dropped",
+       {"AJobsProgressCommitsWithTheTransitionsItReports",
+        "ALaterOutcomeOfAJobReplacesAnEarlierOne"},
        spoiling<JobCheckpoint>([](JobCheckpoint& c) { c.outcomes.clear(); })},
-      {"acts lose their details", "TheAuditTrailKeepsActsInOrderAndChained",
+      {"acts lose their details",
+       {"TheAuditTrailKeepsActsInOrderAndChained"},
        spoiling<AddAudit>([](AddAudit& a) { a.detail.clear(); })},
-      {"notes on a group are dropped", "WhatPeopleSaidOfAGroupSurvives",
+      {"notes on a group are dropped",
+       {"WhatPeopleSaidOfAGroupSurvives", "ALaterChangeSeesWhatAnEarlierOneDid"},
        spoiling<EditGroup>([](EditGroup& e) { e.notes.reset(); })},
-      {"a restart forgets everything", "ARestartRestoresEverything", forgetting_on_restart()},
-      {"a restart forgets leases", "LeasesSurviveARestartAndAreNeverGivenTwice",
+      {"a restart forgets everything",
+       {"ARestartRestoresEverything", "NumbersAndTheAuditChainGoOnAfterARestart"},
+       forgetting_on_restart()},
+      {"a restart forgets leases",
+       {"LeasesSurviveARestartAndAreNeverGivenTwice"},
        forgetting_on_restart()},
   };
 }

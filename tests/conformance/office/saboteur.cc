@@ -20,7 +20,7 @@ class SabotagedOffice final : public Office, private Ledger, private PoisonBook 
   Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
     std::vector<Change> list(changes.begin(), changes.end());
     if (hooks_.changes) hooks_.changes(list);
-    return hooks_.apply ? hooks_.apply(good_, list) : good_.apply(list);
+    return after(hooks_.apply ? hooks_.apply(good_, list) : good_.apply(list), hooks_.applied);
   }
   Result<RecordDetail> get(const RecordId& id) override {
     return after(good_.get(id), hooks_.detail);
@@ -120,7 +120,7 @@ std::unique_ptr<OfficeUnderTest> sabotaged(Hooks hooks) {
 std::vector<Sabotage> sabotages() {
   std::vector<Sabotage> all;
   for (auto table : {sabotages_of_writing(), sabotages_of_leases(), sabotages_of_reading(),
-                     sabotages_of_groups()}) {
+                     sabotages_of_groups(), sabotages_of_odd_cases()}) {
     for (Sabotage& row : table) all.push_back(std::move(row));
   }
   return all;

@@ -14,6 +14,7 @@ namespace dlo::testing {
 struct Hooks {
   using Answers = Result<std::vector<Applied>>;
   std::function<void(std::vector<Change>&)> changes;  // what goes in
+  std::function<void(std::vector<Applied>&)> applied;
   std::function<Answers(Office&, const std::vector<Change>&)> apply;
   std::function<void(RecordDetail&)> detail;
   std::function<void(Query&)> query;
@@ -36,10 +37,10 @@ struct Hooks {
   bool forgets_on_restart = false;
 };
 
-/// One broken rule, and the test of the suite that must notice.
+/// One broken rule, and the tests of the suite that must notice.
 struct Sabotage {
-  std::string rule;    // what is broken, as a sentence
-  std::string notice;  // a test of OfficeSuite
+  std::string rule;                     // what is broken, as a sentence
+  std::vector<std::string> noticed_by;  // tests of OfficeSuite
   Hooks hooks;
 };
 
@@ -53,6 +54,7 @@ inline void PrintTo(const Sabotage& sabotage, std::ostream* out) {
 [[nodiscard]] std::vector<Sabotage> sabotages_of_leases();
 [[nodiscard]] std::vector<Sabotage> sabotages_of_reading();
 [[nodiscard]] std::vector<Sabotage> sabotages_of_groups();
+[[nodiscard]] std::vector<Sabotage> sabotages_of_odd_cases();
 
 /// A good office behind hooks.
 [[nodiscard]] std::unique_ptr<OfficeUnderTest> sabotaged(Hooks hooks);
