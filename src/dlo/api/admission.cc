@@ -31,17 +31,19 @@ constexpr std::array<Row, 6> named = {{
 }};
 
 /// One dead letter: their handlers look it up by `find_record`, which asks.
-constexpr std::array<std::string_view, 9> about_a_record = {
-    "/v1/dead-letters/{id}",         "/v1/dead-letters/{id}/payload",
-    "/v1/dead-letters/{id}/resolve", "/v1/dead-letters/{id}/archive",
-    "/v1/dead-letters/{id}/discard", "/v1/dead-letters/{id}/restore",
-    "/v1/dead-letters/{id}/retry",   "/v1/dead-letters/{id}/tags",
-    "/v1/dead-letters/{id}/notes"};
-/// One queue, which is a source. `move` is not among them: it is about two.
-constexpr std::array<std::string_view, 7> about_a_queue = {
-    "/v1/queues/{queue}",        "/v1/queues/{queue}/messages", "/v1/queues/{queue}/receive",
-    "/v1/queues/{queue}/settle", "/v1/queues/{queue}/pause",    "/v1/queues/{queue}/resume",
-    "/v1/queues/{queue}/purge"};
+constexpr std::array<std::string_view, 13> about_a_record = {
+    "/v1/dead-letters/{id}",          "/v1/dead-letters/{id}/payload",
+    "/v1/dead-letters/{id}/resolve",  "/v1/dead-letters/{id}/archive",
+    "/v1/dead-letters/{id}/discard",  "/v1/dead-letters/{id}/restore",
+    "/v1/dead-letters/{id}/retry",    "/v1/dead-letters/{id}/tags",
+    "/v1/dead-letters/{id}/notes",    "/v1/dead-letters/{id}/attempts",
+    "/v1/dead-letters/{id}/versions", "/v1/dead-letters/{id}/diff",
+    "/v1/dead-letters/{id}/edit"};
+/// One source: mostly a queue, which is one. `move` is not among them: it is about two.
+constexpr std::array<std::string_view, 8> about_a_source = {
+    "/v1/schemas/{source}",       "/v1/queues/{queue}",        "/v1/queues/{queue}/messages",
+    "/v1/queues/{queue}/receive", "/v1/queues/{queue}/settle", "/v1/queues/{queue}/pause",
+    "/v1/queues/{queue}/resume",  "/v1/queues/{queue}/purge"};
 
 template <typename Table>
 bool is_in(const Table& table, std::string_view pattern) noexcept {
@@ -87,7 +89,7 @@ bool is_domain_name(std::string_view host) noexcept {
 Reach reach_of(std::string_view method, std::string_view pattern) noexcept {
   if (pattern == "/v1/me" || pattern == "/healthz" || pattern == "/readyz") return Reach::nothing;
   if (pattern == "/v1/openapi.yaml" || pattern == "/v1/openapi.json") return Reach::nothing;
-  if (is_in(about_a_queue, pattern)) return Reach::path;
+  if (is_in(about_a_source, pattern)) return Reach::path;
   if (is_in(about_a_record, pattern)) return Reach::handler;
   const bool list_or_report = only_looks(method) || method == "POST";
   return pattern == "/v1/dead-letters" && list_or_report ? Reach::handler : Reach::everything;

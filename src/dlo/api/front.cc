@@ -121,16 +121,20 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
       return exchange->send(std::move(*refusal));
     }
   }
-  Request request{std::move(http), std::move(match.path), std::move(target->query),
-                  std::move(*actor), now};
+  Request request{std::move(http),
+                  std::move(match.path),
+                  std::move(target->query),
+                  std::move(*actor),
+                  now,
+                  [this](const Request& acted, const std::string& why) {
+                    note(acted.http, acted.actor, acted.now, why);
+                  }};
   if (auto refusal = check_role(route, request.actor)) {
-    const bool looks = request.http.method == "GET" || request.http.method == "HEAD";
-    if (!looks) note(request.http, request.actor, now, "role too low");
+    request.note_refused("role too low");
     return exchange->send(std::move(*refusal));
   }
   if (auto refusal = check_scope(request, match.reach, *match.action)) {
-    const bool looks = request.http.method == "GET" || request.http.method == "HEAD";
-    if (!looks) note(request.http, request.actor, now, "outside of its scope");
+    request.note_refused("outside of its scope");
     return exchange->send(std::move(*refusal));
   }
   if (auto refusal = check_measure(request)) return exchange->send(std::move(*refusal));

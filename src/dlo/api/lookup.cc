@@ -18,6 +18,7 @@ Result<RecordDetail> find_record(Office& office, const Request& request) {
   auto detail = office.get(*id);
   const bool foreign =
       detail && !allows_source(request.actor.scope, detail->record.message->source);
+  if (foreign) request.note_refused("a dead letter of a source outside of its scope");
   // Whoever may not see it learns nothing, not even that it is there.
   if (foreign || (!detail && detail.error().code == Code::not_found)) {
     return Error{Code::not_found, "api.id",

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t written_at_once = 500;
 constexpr std::size_t writers = 4;  // the office itself gathers what they bring into one sync
 constexpr std::string_view ndjson = "application/x-ndjson";
+constexpr const char* foreign_source = "a report of a source outside of its scope";
 
 Error too_busy() {
   return {Code::unavailable, "api.report",
@@ -196,6 +197,7 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
   auto reading = read_report(request.http.body, request.now);
   if (!reading) return exchange->send(problem_of(reading.error()));
   if (const auto allowed = check_source(request, *reading); !allowed) {
+    request.note_refused(foreign_source);
     return exchange->send(problem_of(allowed.error()));
   }
   reading->report.delivery = random_id();
@@ -241,16 +243,19 @@ HttpResponse Reports::take_batch(const Request& request) {
   std::vector<Result<Reading>> readings;
   std::vector<Reading*> good;
   readings.reserve(lines.size());
+  bool foreign = false;
   for (const Line& line : lines) {
     auto& reading = readings.emplace_back(read_report(line.text, request.now));
     if (!reading) continue;
     if (auto allowed = check_source(request, *reading); !allowed) {
       reading = allowed.error();
+      foreign = true;
       continue;
     }
     reading->report.delivery = random_id();
     good.push_back(&*reading);
   }
+  if (foreign) request.note_refused(foreign_source);  // once, however many lines
   auto outcomes = report_all(good);
   HttpResponse answer;
   answer.content_type = ndjson;

@@ -16,6 +16,11 @@ std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
 
 }  // namespace
 
+void Request::note_refused(const std::string& why) const {
+  const bool looks = http.method == "GET" || http.method == "HEAD";
+  if (refused && !looks) refused(*this, why);
+}
+
 const std::string* Request::find(std::string_view name) const noexcept {
   for (auto each = query.rbegin(); each != query.rend(); ++each) {
     if (each->first == name) return &each->second;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,11 @@ struct Request {
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
   Actor actor;
   TimePoint now{};
+  std::function<void(const Request&, const std::string& why)> refused{};  // keeps what was refused
+
+  /// For handlers that find out by themselves that a token is not for what is asked: an act that
+  /// was refused is in the audit trail, whoever refuses it.
+  void note_refused(const std::string& why) const;
 
   /// The last value of that name, or null.
   [[nodiscard]] const std::string* find(std::string_view name) const noexcept;

@@ -1,7 +1,9 @@
 #include "dlo/api/admission.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <string>
+#include <vector>
 
 #include "unit/api/asking.h"
 
@@ -26,6 +28,12 @@ class AdmissionTest : public Asking {
   Headers a_token(NewToken wanted) {
     wanted.name = "billing";
     return {{"Authorization", "Bearer " + must(book_.create(wanted, "local", clock_.now())).text}};
+  }
+  /// An operator's for the source "orders", of a server that runs already.
+  Headers narrow_token() {
+    const Told made =
+        say("POST", "/v1/tokens", R"({"name":"billing","role":"operator","sources":["orders"]})");
+    return {{"Authorization", "Bearer " + made.at("secret")}};
   }
   static std::string path_of(std::string_view pattern) {
     std::string path(pattern);
@@ -73,9 +81,7 @@ TEST_F(AdmissionTest, EveryActionIsClosedToATokenForAnotherOne) {
 
 TEST_F(AdmissionTest, ATokenForOneSourceSeesAndReportsOnlyThat) {
   const std::string payment = dead();
-  const Told made =
-      say("POST", "/v1/tokens", R"({"name":"o","role":"operator","sources":["orders"]})");
-  const Headers narrow = {{"Authorization", "Bearer " + made.at("secret")}};
+  const Headers narrow = narrow_token();
   const Told order = say("POST", "/v1/dead-letters", R"({"source":"orders","error":"x"})", narrow);
   ASSERT_EQ(order.status(), 201) << order;
   const Told foreign =
@@ -99,6 +105,46 @@ TEST_F(AdmissionTest, ATokenForOneSourceSeesAndReportsOnlyThat) {
   EXPECT_EQ(get("/v1/dead-letters/" + payment, narrow).status(), 404);
   EXPECT_EQ(get("/v1/dead-letters/" + payment + "/payload", narrow).status(), 404);
   EXPECT_EQ(say("POST", "/v1/dead-letters/" + payment + "/resolve", "{}", narrow).status(), 404);
+}
+
+TEST_F(AdmissionTest, ATokenForOneSourceEditsWhatIsItsOwnAndNothingElse) {
+  const std::string payment = dead();
+  const Headers narrow = narrow_token();
+  const std::string order =
+      say("POST", "/v1/dead-letters", R"({"source":"orders","error":"x"})", narrow).at("id");
+  const std::string edit = R"({"json":{"a":1},"reason":"mistyped"})";
+  const std::string own = "/v1/dead-letters/" + order;
+  const std::string other = "/v1/dead-letters/" + payment;
+  EXPECT_EQ(say("POST", own + "/edit", edit, narrow).status(), 201);
+  EXPECT_EQ(get(own + "/versions", narrow).status(), 200);
+  EXPECT_EQ(get(own + "/diff", narrow).status(), 200);
+  EXPECT_EQ(say("POST", own + "/attempts", R"({"error":"still"})", narrow).status(), 200);
+  EXPECT_EQ(say("PUT", "/v1/schemas/orders", R"({"type":"object"})", narrow).status(), 200);
+  EXPECT_EQ(say("POST", other + "/edit", edit, narrow).status(), 404);
+  EXPECT_EQ(get(other + "/versions", narrow).status(), 404);
+  EXPECT_EQ(get(other + "/diff", narrow).status(), 404);
+  EXPECT_EQ(say("POST", other + "/attempts", R"({"error":"still"})", narrow).status(), 404);
+  EXPECT_EQ(say("PUT", "/v1/schemas/payments", R"({"type":"object"})", narrow).status(), 403);
+}
+
+TEST_F(AdmissionTest, WhatIsRefusedForItsSourceIsInTheTrailWhoeverFoundOut) {
+  const std::string payment = dead();
+  const Headers narrow = narrow_token();
+  Headers batch = narrow;
+  batch.push_back({"Content-Type", "application/x-ndjson"});
+  const std::string foreign = "{\"source\":\"payments\",\"error\":\"x\"}\n";
+  say("POST", "/v1/dead-letters/" + payment + "/resolve", "{}", narrow);
+  say("POST", "/v1/dead-letters", foreign, narrow);
+  ask("POST", "/v1/dead-letters", foreign + foreign, batch);  // one entry for all of its lines
+  get("/v1/dead-letters/" + payment, narrow);                 // looking is no act
+  service_->stop();                                           // all is written by now
+  std::vector<std::string> refused;
+  for (const auto& entry : must(office_.extras().ledger->audit(0, 100))) {
+    if (entry.act.act == "refused") refused.push_back(entry.act.subject);
+  }
+  std::sort(refused.begin(), refused.end());
+  EXPECT_EQ(refused, (std::vector<std::string>{"POST /v1/dead-letters", "POST /v1/dead-letters",
+                                               "POST /v1/dead-letters/" + payment + "/resolve"}));
 }
 
 TEST_F(AdmissionTest, ScopesAreMadeOverTheApiAndShown) {
