@@ -12,8 +12,6 @@ namespace {
 
 // A replay that its process did not finish goes back to pending after this long.
 constexpr Millis replay_lease{60'000};
-constexpr Millis time_to_write{5'000};  // of a lease, while the office is told
-constexpr Millis between_looks{10'000};
 
 Error lost(const LeaseToken& token) {
   return Error{Code::lease_lost, "durable.settle",
@@ -32,37 +30,12 @@ Broker& DurableRuntime::queue(PoisonKind kind) const noexcept {
   return kind == PoisonKind::orchestration ? parts_.orchestrator_queue : parts_.worker_queue;
 }
 
-std::optional<Delivery> DurableRuntime::take(PoisonKind kind, const LeaseToken& token,
-                                             TimePoint now) {
-  const std::lock_guard lock(mutex_);
-  auto node = held_[index(kind)].extract(token);
-  if (node.empty() || node.mapped().leased_until <= now) return std::nullopt;
-  return std::move(node.mapped());
-}
-
-/// Leases that ran out: the queue hands those items out again under other tokens.
-void DurableRuntime::forget_lapsed(PoisonKind kind, TimePoint now) {
-  const std::lock_guard lock(mutex_);
-  if (now < look_again_[index(kind)]) return;
-  look_again_[index(kind)] = now + between_looks;
-  std::erase_if(held_[index(kind)],
-                [now](const auto& each) { return each.second.leased_until <= now; });
-}
-
-/// Only of items in our hands may the office and the owner be told (R5): a lease that is nearly
-/// over is extended before.
-Result<void> DurableRuntime::hold_on(PoisonKind kind, const Delivery& delivery, TimePoint now) {
-  if (delivery.leased_until - now >= time_to_write) return {};
-  const auto live = queue(kind).renew({&delivery.lease, 1}, now, time_to_write);
-  if (!live) return live.error();
-  if (!live->front()) return lost(delivery.lease);
+Result<void> DurableRuntime::keep_lease(PoisonKind kind, const Delivery& delivery, TimePoint now) {
+  const HeldLease lease{delivery.lease, delivery.leased_until};
+  const auto ours = hold_on(queue(kind), {&lease, 1}, now);
+  if (!ours) return ours.error();
+  if (!ours->front()) return lost(delivery.lease);
   return {};
-}
-
-void DurableRuntime::keep(PoisonKind kind, Delivery delivery) {
-  const std::lock_guard lock(mutex_);
-  const LeaseToken token = delivery.lease;
-  held_[index(kind)].insert_or_assign(token, std::move(delivery));
 }
 
 Result<std::optional<DeadLetter>> DurableRuntime::known_record(const Delivery& delivery) {
@@ -101,7 +74,7 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
                                                     Millis lease_for, TimePoint now) {
   auto received = queue(kind).receive({.limit = limit, .lease_for = lease_for}, now);
   if (!received) return received.error();
-  forget_lapsed(kind, now);
+  held_[index(kind)].forget_lapsed(now);
   std::vector<Delivery> handed;
   for (Delivery& delivery : *received) {
     const auto known = known_record(delivery);
@@ -118,23 +91,20 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
       continue;
     }
     delivery.counters = decision.counters;
-    keep(kind, delivery);
+    held_[index(kind)].keep(delivery.lease, delivery);
     handed.push_back(std::move(delivery));
   }
   return handed;
 }
 
 Result<void> DurableRuntime::start(PoisonKind kind, const LeaseToken& token, TimePoint now) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto held = held_[index(kind)].find(token);
-    if (held == held_[index(kind)].end()) return lost(token);
-    held->second.counters = RuleBook::started(held->second.counters);
-  }
+  const bool known = held_[index(kind)].change(
+      token, [](Delivery& held) { held.counters = RuleBook::started(held.counters); });
+  if (!known) return lost(token);
   const auto live = queue(kind).start({&token, 1}, now);
   if (!live) return live.error();
   if (live->front()) return {};
-  (void)take(kind, token, now);
+  (void)held_[index(kind)].take(token, now);
   return lost(token);
 }
 
@@ -161,10 +131,10 @@ Result<void> DurableRuntime::close_record(const Delivery& delivery, TimePoint no
 }
 
 Result<void> DurableRuntime::complete(PoisonKind kind, const LeaseToken& token, TimePoint now) {
-  const auto delivery = take(kind, token, now);
+  const auto delivery = held_[index(kind)].take(token, now);
   if (!delivery) return lost(token);
   if (lineage_of(delivery->message->headers)) {
-    if (auto held = hold_on(kind, *delivery, now); !held) return held;
+    if (auto held = keep_lease(kind, *delivery, now); !held) return held;
   }
   // If the settle below is lost the item runs again under the same id; its record stays closed.
   const auto closed = close_record(*delivery, now);
@@ -183,7 +153,7 @@ Result<AbandonResult> DurableRuntime::release(PoisonKind kind, const Delivery& d
 
 Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken& token,
                                               const AbandonOptions& options, TimePoint now) {
-  const auto delivery = take(kind, token, now);
+  const auto delivery = held_[index(kind)].take(token, now);
   if (!delivery) return lost(token);
   const AbandonDecision decision =
       decide_abandon(parts_.rules->profile(), delivery->counters, options);
@@ -207,7 +177,7 @@ Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken&
 
 Result<void> DurableRuntime::return_unprocessed(PoisonKind kind, const LeaseToken& token,
                                                 TimePoint now) {
-  if (!take(kind, token, now)) return lost(token);
+  if (!held_[index(kind)].take(token, now)) return lost(token);
   return settle(kind, token, ReleasedUnrun{}, now);
 }
 
@@ -235,7 +205,7 @@ void DurableRuntime::condemn(PoisonKind kind, const Delivery& delivery, const De
 
 Result<void> DurableRuntime::poison(PoisonKind kind, const Delivery& delivery, DeadLetter record,
                                     const Poison& value, TimePoint now) {
-  if (auto held = hold_on(kind, delivery, now); !held) return held;
+  if (auto held = keep_lease(kind, delivery, now); !held) return held;
   const auto named = writer_.name(delivery, record);
   if (!named) return named;
   const RecordId id = record.id;

@@ -3,16 +3,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "dlo/broker/broker.h"
 #include "dlo/core/abandon.h"
 #include "dlo/core/decide.h"
 #include "dlo/core/result.h"
+#include "dlo/engine/held.h"
 #include "dlo/engine/writer.h"
 #include "dlo/store/office.h"
 #include "dlo/store/poison_book.h"
@@ -92,13 +91,12 @@ class DurableRuntime {
   Result<DurableStats> stats(TimePoint now);
 
  private:
+  struct EndOfLease {
+    TimePoint operator()(const Delivery& delivery) const { return delivery.leased_until; }
+  };
+
   Broker& queue(PoisonKind kind) const noexcept;
-  /// Takes an item out of our hands: whoever gets it is the only one who may settle it. Nothing
-  /// once its lease is over.
-  std::optional<Delivery> take(PoisonKind kind, const LeaseToken& token, TimePoint now);
-  void keep(PoisonKind kind, Delivery delivery);
-  void forget_lapsed(PoisonKind kind, TimePoint now);
-  Result<void> hold_on(PoisonKind kind, const Delivery& delivery, TimePoint now);
+  Result<void> keep_lease(PoisonKind kind, const Delivery& delivery, TimePoint now);
   Result<std::optional<DeadLetter>> known_record(const Delivery& delivery);
   void finish_repeat(PoisonKind kind, const Delivery& delivery, const DeadLetter& record,
                      TimePoint now);
@@ -114,9 +112,8 @@ class DurableRuntime {
 
   Parts parts_;
   AppendingWriter writer_;
-  std::mutex mutex_;
-  std::unordered_map<LeaseToken, Delivery> held_[2];
-  TimePoint look_again_[2]{};
+  /// Whoever takes an item out is the only one who may settle it.
+  Held<Delivery, EndOfLease> held_[2];
 };
 
 }  // namespace dlo

@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::size_t marks_at_once = 256;
 constexpr int most_rounds = 4;  // of receiving, if all that came must not run
-constexpr Millis between_looks{10'000};
-constexpr Millis time_to_write{5'000};  // of a lease, while a death is being written
 
 std::uint64_t random_bits() {
   thread_local std::mt19937_64 generator(std::random_device{}());
@@ -91,10 +89,9 @@ PullDesk::WorkingPtr PullDesk::working() const {
 }
 
 Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Millis lease_for) {
-  std::vector<Handed> handed;
-  forget_lapsed(parts_.clock.now());
+  out_.forget_lapsed(parts_.clock.now());
   const WorkingPtr with = working();
-  for (int round = 0; round < most_rounds && handed.empty(); ++round) {
+  for (int round = 0; round < most_rounds; ++round) {
     const TimePoint now = parts_.clock.now();
     ReceiveRequest request;
     request.limit = limit;
@@ -102,44 +99,56 @@ Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Milli
     auto deliveries = parts_.source.receive(request, now);
     if (!deliveries) return deliveries.error();
     if (deliveries->empty()) break;
-    std::vector<OutPtr> ready;
-    std::vector<LeaseToken> leases;
-    std::vector<Ended> ended;
-    std::optional<Error> trouble;
-    for (Delivery& delivery : *deliveries) {
-      auto out = std::make_unique<Out>();
-      out->item.delivery = std::move(delivery);
-      out->started = now;
-      out->until = out->item.delivery.leased_until;
-      Prepared prepared = with->procedure.prepare(out->item, now, random_bits());
-      if (std::holds_alternative<RunIt>(prepared)) {
-        leases.push_back(out->item.delivery.lease);
-        ready.push_back(std::move(out));
-        continue;
-      }
-      Plan plan;
-      plan.kind = Plan::Kind::release;
-      plan.ending = ReleasedUnrun{};
-      if (auto* decided = std::get_if<Plan>(&prepared)) plan = std::move(*decided);
-      if (const auto* look_again = std::get_if<LookAgain>(&prepared)) trouble = look_again->error;
-      ended.push_back({std::move(out), std::move(plan), 0, {}});
+    Sorted sorted = sort_out(*with, *deliveries, now);
+    if (!sorted.ended.empty()) {
+      if (auto done = finish(sorted.ended, nullptr, now); !done) sorted.trouble = done.error();
     }
-    if (!ended.empty()) {
-      if (auto done = finish(ended, nullptr, now); !done) trouble = done.error();
+    auto handed = hand_out(std::move(sorted.ready), now);
+    if (!handed || !handed->empty()) return handed;
+    if (sorted.trouble) return *sorted.trouble;
+  }
+  return std::vector<Handed>();
+}
+
+/// What can be run, and what was decided without running it.
+PullDesk::Sorted PullDesk::sort_out(const Working& with, std::vector<Delivery>& deliveries,
+                                    TimePoint now) {
+  Sorted sorted;
+  for (Delivery& delivery : deliveries) {
+    auto out = std::make_unique<Out>();
+    out->item.delivery = std::move(delivery);
+    out->started = now;
+    out->until = out->item.delivery.leased_until;
+    Prepared prepared = with.procedure.prepare(out->item, now, random_bits());
+    if (std::holds_alternative<RunIt>(prepared)) {
+      sorted.ready.push_back(std::move(out));
+      continue;
     }
-    if (!leases.empty()) {
-      const auto live = parts_.source.start(leases, now);
-      if (!live) return live.error();  // never started: their leases run out and cost nothing
-      for (std::size_t i = 0; i < ready.size(); ++i) {
-        if (!(*live)[i]) continue;
-        Item& item = ready[i]->item;
-        item.running = RuleBook::started(item.delivery.counters);
-        handed.push_back({item.delivery.lease, item.delivery.message, item.running, ready[i]->until,
-                          item.delivery.last_error});
-        keep(std::move(ready[i]));
-      }
-    }
-    if (trouble && handed.empty()) return *trouble;
+    Plan plan;
+    plan.kind = Plan::Kind::release;
+    plan.ending = ReleasedUnrun{};
+    if (auto* decided = std::get_if<Plan>(&prepared)) plan = std::move(*decided);
+    if (const auto* again = std::get_if<LookAgain>(&prepared)) sorted.trouble = again->error;
+    sorted.ended.push_back({std::move(out), std::move(plan), 0, {}});
+  }
+  return sorted;
+}
+
+/// Started at the source, so that a crash of the worker counts, then the worker's.
+Result<std::vector<PullDesk::Handed>> PullDesk::hand_out(std::vector<OutPtr> ready, TimePoint now) {
+  std::vector<Handed> handed;
+  if (ready.empty()) return handed;
+  std::vector<LeaseToken> leases;
+  for (const OutPtr& out : ready) leases.push_back(out->item.delivery.lease);
+  const auto live = parts_.source.start(leases, now);
+  if (!live) return live.error();  // never started: their leases run out and cost nothing
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    if (!(*live)[i]) continue;
+    Item& item = ready[i]->item;
+    item.running = RuleBook::started(item.delivery.counters);
+    handed.push_back({item.delivery.lease, item.delivery.message, item.running, ready[i]->until,
+                      item.delivery.last_error});
+    out_.keep(leases[i], std::move(ready[i]));
   }
   return handed;
 }
@@ -232,16 +241,19 @@ Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> set
   std::vector<Ended> ended;
   ended.reserve(settlements.size());
   for (std::size_t i = 0; i < settlements.size(); ++i) {
-    OutPtr out = take(settlements[i].lease, now);
-    if (out == nullptr) {
+    auto out = out_.take(settlements[i].lease, now);
+    if (!out) {
       answers[i].fate = PullAnswer::Fate::lease_lost;
       continue;
     }
-    Plan plan = plan_for(*with, *out, settlements[i].ending, now, answers[i]);
-    ended.push_back({std::move(out), std::move(plan), i, {}});
+    Plan plan = plan_for(*with, **out, settlements[i].ending, now, answers[i]);
+    ended.push_back({std::move(*out), std::move(plan), i, {}});
   }
   if (auto done = finish(ended, &answers, now); !done) {
-    for (Ended& each : ended) keep(std::move(each.out));
+    for (Ended& each : ended) {
+      const LeaseToken lease = each.out->item.delivery.lease;
+      out_.keep(lease, std::move(each.out));
+    }
     return done.error();
   }
   return answers;
@@ -250,7 +262,7 @@ Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> set
 /// Record durable, then source settled, then the mark taken off.
 Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
                               TimePoint now) {
-  if (auto held = hold_on(ended, answers, now); !held) return held.error();
+  if (auto held = drop_lost(ended, answers, now); !held) return held.error();
   if (ended.empty()) return {};
   if (auto recorded = record(ended, now); !recorded) return recorded.error();
   const auto settled = settle_source(ended, now);
@@ -279,22 +291,20 @@ Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>
   return {};
 }
 
-/// Only of messages that are in our hands may the office be told (R5): a lease that is nearly over
-/// is extended before, and whoever has lost his leaves no trace.
-Result<void> PullDesk::hold_on(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
-                               TimePoint now) {
-  std::vector<LeaseToken> leases;
+/// Whoever lost his lease is told so and leaves no trace in the office.
+Result<void> PullDesk::drop_lost(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
+                                 TimePoint now) {
+  std::vector<HeldLease> leases;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < ended.size(); ++i) {
-    if (!ended[i].plan.needs_office() || ended[i].out->until - now >= time_to_write) continue;
+    if (!ended[i].plan.needs_office()) continue;
     places.push_back(i);
-    leases.push_back(ended[i].out->item.delivery.lease);
+    leases.push_back({ended[i].out->item.delivery.lease, ended[i].out->until});
   }
-  if (leases.empty()) return {};
-  const auto live = parts_.source.renew(leases, now, time_to_write);
-  if (!live) return live.error();
+  const auto ours = hold_on(parts_.source, leases, now);
+  if (!ours) return ours.error();
   for (std::size_t i = places.size(); i-- > 0;) {
-    if ((*live)[i]) continue;
+    if ((*ours)[i]) continue;
     if (answers != nullptr) {
       (*answers)[ended[places[i]].place] = {.fate = PullAnswer::Fate::lease_lost};
     }
@@ -340,7 +350,7 @@ Result<std::vector<Applied>> PullDesk::apply_with_marks(std::vector<Change> chan
 
 void PullDesk::tidy() {
   const TimePoint now = parts_.clock.now();
-  forget_lapsed(now);
+  out_.forget_lapsed(now);
   for (std::size_t owed = marks_.size(); owed > 0;) {
     if (!apply_with_marks({})) return;  // whoever writes next takes them along
     owed -= std::min(owed, marks_at_once);
@@ -361,45 +371,16 @@ Result<std::vector<bool>> PullDesk::renew(std::span<const LeaseToken> leases, Mi
   const TimePoint now = parts_.clock.now();
   auto live = parts_.source.renew(leases, now, lease_for);
   if (!live) return live;
-  const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < leases.size(); ++i) {
-    const auto found = out_.find(leases[i]);
-    if (found == out_.end()) {
-      (*live)[i] = false;
-    } else if ((*live)[i]) {
-      found->second->until = std::max(found->second->until, now + lease_for);
-    }
+    const bool known = out_.change(leases[i], [&](const OutPtr& out) {
+      if ((*live)[i]) out->until = std::max(out->until, now + lease_for);
+    });
+    if (!known) (*live)[i] = false;
   }
   return live;
 }
 
-PullDesk::OutPtr PullDesk::take(const LeaseToken& lease, TimePoint now) {
-  const std::lock_guard lock(mutex_);
-  const auto found = out_.find(lease);
-  if (found == out_.end()) return nullptr;
-  OutPtr out = std::move(found->second);
-  out_.erase(found);
-  if (out->until <= now) return nullptr;  // somebody else has it, or will have
-  return out;
-}
-
-void PullDesk::keep(OutPtr out) {
-  if (out == nullptr) return;
-  const LeaseToken lease = out->item.delivery.lease;
-  const std::lock_guard lock(mutex_);
-  out_[lease] = std::move(out);
-}
-
-/// Leases that ran out: the source hands those messages out again under other tokens.
-void PullDesk::forget_lapsed(TimePoint now) {
-  const std::lock_guard lock(mutex_);
-  if (now < look_again_) return;
-  look_again_ = now + between_looks;
-  std::erase_if(out_, [now](const auto& each) { return each.second->until <= now; });
-}
-
 std::size_t PullDesk::held() const {
-  const std::lock_guard lock(mutex_);
   return out_.size();
 }
 

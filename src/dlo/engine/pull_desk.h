@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "dlo/core/decide.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/handler_table.h"
+#include "dlo/engine/held.h"
 #include "dlo/engine/marks.h"
 #include "dlo/engine/procedure.h"
 #include "dlo/engine/suspects.h"
@@ -109,6 +109,9 @@ class PullDesk {
     TimePoint until{};
   };
   using OutPtr = std::unique_ptr<Out>;
+  struct EndOfLease {
+    TimePoint operator()(const OutPtr& out) const { return out->until; }
+  };
   struct Ended {  // on its way through record and settlement
     OutPtr out;
     Plan plan;
@@ -116,7 +119,16 @@ class PullDesk {
     std::uint32_t occurrence = 0;  // under which the office has it
   };
 
+  struct Sorted {
+    std::vector<OutPtr> ready;
+    std::vector<Ended> ended;
+    std::optional<Error> trouble;
+  };
+
   [[nodiscard]] WorkingPtr working() const;
+  [[nodiscard]] Sorted sort_out(const Working& with, std::vector<Delivery>& deliveries,
+                                TimePoint now);
+  [[nodiscard]] Result<std::vector<Handed>> hand_out(std::vector<OutPtr> ready, TimePoint now);
   [[nodiscard]] Plan plan_for(const Working& with, Out& out, PullEnding& ending, TimePoint now,
                               PullAnswer& answer);
   [[nodiscard]] Plan abandoned(const RuleBook& rules, Out& out, const AbandonOptions& options,
@@ -129,11 +141,8 @@ class PullDesk {
                                                                 TimePoint now);
   [[nodiscard]] Result<void> finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
                                     TimePoint now);
-  [[nodiscard]] Result<void> hold_on(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
-                                     TimePoint now);
-  [[nodiscard]] OutPtr take(const LeaseToken& lease, TimePoint now);
-  void keep(OutPtr out);
-  void forget_lapsed(TimePoint now);
+  [[nodiscard]] Result<void> drop_lost(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
+                                       TimePoint now);
 
   Parts parts_;
   AppendingWriter appending_;
@@ -145,8 +154,7 @@ class PullDesk {
 
   mutable std::mutex mutex_;
   WorkingPtr working_;
-  std::unordered_map<LeaseToken, OutPtr> out_;
-  TimePoint look_again_{};
+  Held<OutPtr, EndOfLease> out_;
 };
 
 }  // namespace dlo
