@@ -10,7 +10,6 @@
 
 #include "support/must.h"
 
-#include "dlo/broker/embedded/dedupe_book.h"
 #include "dlo/broker/embedded/delay_wheel.h"
 #include "dlo/broker/embedded/key_book.h"
 #include "dlo/broker/embedded/records.h"
@@ -21,60 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::noon;
-
-TEST(DedupeBook, RemembersExactlyAsLongAsItsWindow) {
-  DedupeBook book(10s);
-  const auto id = digest_of("once");
-  EXPECT_EQ(book.find(id, noon), std::nullopt);
-  book.remember(id, 17, noon);
-  EXPECT_EQ(book.find(id, noon), 17U);
-  EXPECT_EQ(book.find(id, noon + 10s - 1ms), 17U);
-  EXPECT_EQ(book.find(id, noon + 10s), std::nullopt);
-}
-
-TEST(DedupeBook, AgreesWithAMapWhateverTheTimes) {
-  std::mt19937 random(5);
-  for (const Millis window : {Millis{1}, Millis{7}, Millis{1000}, Millis{24h}}) {
-    DedupeBook book(window);
-    std::map<int, std::pair<TimePoint, std::uint64_t>> plain;
-    TimePoint now = noon;
-    for (std::uint64_t position = 1; position < 4000; ++position) {
-      now += Millis{random() % (static_cast<unsigned>(window.count()) / 16 + 2)};
-      const int id = static_cast<int>(random() % 300);
-      const auto known = plain.find(id);
-      const bool alive = known != plain.end() && known->second.first + window > now;
-      const auto found = book.find(digest_of(std::to_string(id)), now);
-      ASSERT_EQ(found.has_value(), alive);
-      if (alive) {
-        ASSERT_EQ(*found, known->second.second);
-      } else {
-        book.remember(digest_of(std::to_string(id)), position, now);
-        plain[id] = {now, position};
-      }
-      if (position % 500 == 0) {  // as a checkpoint does
-        std::string bytes;
-        ByteWriter out(bytes);
-        book.save(out);
-        ByteReader in(bytes);
-        DedupeBook copy(window);
-        ASSERT_TRUE(copy.load(in) && in.at_end());
-        book = copy;
-      }
-    }
-  }
-}
-
-TEST(DedupeBook, NeedsAtMost24BytesAnId) {
-  DedupeBook book(1h);
-  for (std::uint64_t i = 0; i < 1'000'000; ++i) {
-    IdDigest id;
-    id.high = i * 0x9E3779B97F4A7C15ULL;
-    id.low = static_cast<std::uint32_t>(i);
-    book.remember(id, i, noon + Millis{i * 3});  // fifty minutes
-  }
-  EXPECT_EQ(book.size(), 1'000'000U);
-  EXPECT_LE(static_cast<double>(book.bytes()) / static_cast<double>(book.size()), 24.0);
-}
 
 TEST(DelayWheel, LetsEverybodyGoAtHisMomentWhateverTheClockDoes) {
   std::mt19937_64 random(3);

@@ -50,7 +50,11 @@ bool read_queue(Holdings& holdings, ByteReader& in, KeysOfQueue& keys) {
     note.on_hold = in.u8() != 0;
     if (note.key == 0) return false;
   }
-  return queue.dedupe.load(in);
+  const auto generations = in.number();  // of version 3
+  for (std::uint64_t i = 0; i < generations && in.ok(); ++i) {
+    if (!queue.dedupe.load(in)) return false;
+  }
+  return in.ok();
 }
 
 Error damaged(const FileSystem& files, std::uint64_t offset) {
@@ -92,6 +96,7 @@ class Loader {
   bool place_keys(std::string_view bytes);
   bool restore_keys();
   bool arrivals(std::string_view bytes);
+  bool remember(std::string_view bytes);
   void finish();
 
   static constexpr std::size_t header_size = 9;
@@ -203,6 +208,12 @@ bool Loader::restore_keys() {
   return true;
 }
 
+bool Loader::remember(std::string_view bytes) {
+  ByteReader in(bytes);
+  QueueState* queue = holdings_.queue(in.u16());
+  return queue != nullptr && queue->dedupe.load(in) && in.at_end();
+}
+
 bool Loader::arrivals(std::string_view bytes) {
   ByteReader in(bytes);
   const auto count = in.number();
@@ -219,6 +230,8 @@ bool Loader::take(Chunk kind, std::string_view bytes) {
       return describe(bytes);
     case Chunk::arrivals:
       return arrivals(bytes);
+    case Chunk::ids:
+      return remember(bytes);
     case Chunk::block:
       return place(bytes);
     case Chunk::keys:
@@ -273,7 +286,7 @@ Result<void> Loader::open() {
   std::string head(magic.size(), '\0');
   const auto got = file_->read_at(0, head.data(), head.size());
   if (!got) return got.error();
-  if (head != magic) return damaged(files_, 0);
+  if (head != magic && head != magic_before) return damaged(files_, 0);
   return {};
 }
 

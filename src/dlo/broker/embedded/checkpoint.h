@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dlo/broker/embedded/holdings.h"
 #include "dlo/journal/file_system.h"
@@ -18,9 +19,18 @@ struct LoadedCheckpoint {
   std::uint64_t size = 0;  // of the file
 };
 
-/// Everything but the slots and those who arrive, as of now.
-[[nodiscard]] std::string describe_holdings(Holdings& holdings, const JournalPosition& position,
-                                            std::uint64_t incarnation);
+/// Everything but the slots and those who arrive, as of one moment.
+struct HoldingsDescription {
+  struct Ids {  // that a queue remembers
+    std::uint16_t queue = 0;
+    IdSnapshot snapshot;
+  };
+  std::string bytes;
+  std::vector<Ids> ids;
+};
+[[nodiscard]] HoldingsDescription describe_holdings(Holdings& holdings,
+                                                    const JournalPosition& position,
+                                                    std::uint64_t incarnation);
 enum class NextBlock : std::uint8_t { none, free, used, keyed };
 using FillBlock = std::function<NextBlock(Slot*, KeyBytes*)>;
 
@@ -28,7 +38,7 @@ using FillBlock = std::function<NextBlock(Slot*, KeyBytes*)>;
 /// block of slots and, if it has some, their keys; or says that all of it is free. `arrivals` were
 /// written but not yet visible. Answers the size of the file.
 [[nodiscard]] Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
-                                                          const std::string& description,
+                                                          const HoldingsDescription& description,
                                                           const std::vector<SlotNumber>& arrivals,
                                                           const FillBlock& next_block);
 

@@ -10,7 +10,8 @@ namespace dlo::embedded::checkpoint_format {
 /// What a checkpoint is made of: chunks of `kind u8 | size u32 | crc u32 | bytes`. See FORMAT.md.
 inline constexpr char file_name[] = "checkpoint";
 inline constexpr char new_name[] = "checkpoint.new";
-inline constexpr std::string_view magic = "DLOQCKP3";
+inline constexpr std::string_view magic = "DLOQCKP4";
+inline constexpr std::string_view magic_before = "DLOQCKP3";  // ids are in its description
 inline constexpr std::size_t block_bytes = Slots::block_size * sizeof(Slot);
 inline constexpr std::size_t keys_bytes = Slots::block_size * sizeof(KeyBytes);
 
@@ -21,6 +22,7 @@ enum class Chunk : std::uint8_t {
   end = 4,
   free = 5,
   keys = 6,  // of the block before it
+  ids = 7,   // some that a queue remembers
 };
 
 }  // namespace dlo::embedded::checkpoint_format

@@ -1,3 +1,4 @@
+#include <utility>
 #include <vector>
 
 #include "dlo/broker/embedded/checkpoint.h"
@@ -69,15 +70,28 @@ void write_queue(QueueState& queue, ByteWriter& out) {
     out.u32(note.last);
     out.u8(note.on_hold);
   }
-  queue.dedupe.save(out);
+  out.number(0);  // ids are written in chunks of their own
+}
+
+Result<void> write_ids(const HoldingsDescription::Ids& ids, ChunkWriter& chunks) {
+  std::string bytes;
+  Result<void> done;
+  for (std::size_t part = 0; done && part < ids.snapshot.parts.size();) {
+    bytes.clear();
+    ByteWriter out(bytes);
+    out.u16(ids.queue);
+    DedupeBook::save(ids.snapshot, part, out);
+    done = chunks.add(Chunk::ids, bytes);
+  }
+  return done;
 }
 
 }  // namespace
 
-std::string describe_holdings(Holdings& holdings, const JournalPosition& position,
-                              std::uint64_t incarnation) {
-  std::string bytes;
-  ByteWriter out(bytes);
+HoldingsDescription describe_holdings(Holdings& holdings, const JournalPosition& position,
+                                      std::uint64_t incarnation) {
+  HoldingsDescription description;
+  ByteWriter out(description.bytes);
   out.u32(sizeof(Slot));
   out.u64(position.sequence);
   out.u64(position.segment);
@@ -108,19 +122,27 @@ std::string describe_holdings(Holdings& holdings, const JournalPosition& positio
   }
   out.number(holdings.queue_count());
   for (std::size_t i = 0; i < holdings.queue_count(); ++i) {
-    write_queue(*holdings.queue(static_cast<std::uint16_t>(i)), out);
+    const auto number = static_cast<std::uint16_t>(i);
+    write_queue(*holdings.queue(number), out);
+    for (IdSnapshot& each : holdings.queue(number)->dedupe.snapshots()) {
+      description.ids.push_back({number, std::move(each)});
+    }
   }
-  return bytes;
+  return description;
 }
 
-Result<std::uint64_t> write_checkpoint_file(FileSystem& files, const std::string& description,
+Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
+                                            const HoldingsDescription& description,
                                             const std::vector<SlotNumber>& arrivals,
                                             const FillBlock& next_block) {
   (void)files.remove(new_name);  // of an attempt that a crash ended
   auto file = files.open(new_name, OpenMode::create);
   if (!file) return file.error();
   ChunkWriter chunks(**file);
-  auto done = chunks.add(Chunk::description, description);
+  auto done = chunks.add(Chunk::description, description.bytes);
+  for (const auto& each : description.ids) {
+    if (done) done = write_ids(each, chunks);
+  }
   std::string notes;
   ByteWriter out(notes);
   out.number(arrivals.size());

@@ -3,26 +3,18 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "dlo/broker/embedded/bytes.h"
+#include "dlo/broker/embedded/id_generation.h"
 #include "dlo/core/time.h"
 
 namespace dlo::embedded {
 
-/// 96 bits of the SHA-256 of a dedupe id: two ids of ten million share it with probability 1e-15.
-struct IdDigest {
-  std::uint64_t high = 0;
-  std::uint32_t low = 0;
-  auto operator<=>(const IdDigest&) const = default;
-};
-[[nodiscard]] IdDigest digest_of(std::string_view dedupe_id);
-
-/// Which dedupe ids were accepted within the last `window`, and under which position. About 21
-/// bytes an id: the window is cut into generations; the youngest is a hash table, the others are
-/// sorted arrays, and the oldest goes as a whole.
+/// Which dedupe ids were accepted within the last `window`, and under which position. At most 24
+/// bytes an id: the window is cut into generations, and the oldest goes as a whole. No call takes
+/// longer the more ids there are: what is too old is freed bit by bit, and a checkpoint takes
+/// snapshots, which it reads while work goes on.
 class DedupeBook {
  public:
   explicit DedupeBook(Millis window = Millis{0}) noexcept : window_(window) {}
@@ -39,46 +31,21 @@ class DedupeBook {
   [[nodiscard]] std::size_t bytes() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
 
-  void save(ByteWriter& out) const;
-  /// False if the bytes are not what `save` wrote.
+  /// One for each generation, oldest first. Cheap: nothing is copied but where pages lie.
+  [[nodiscard]] std::vector<IdSnapshot> snapshots() const;
+  /// Some ids of a snapshot, from `part` on, which becomes the first that is left; in one piece.
+  static void save(const IdSnapshot& snapshot, std::size_t& part, ByteWriter& out);
+  /// Reads a piece back, in the order they were written. False if the bytes are not one.
   [[nodiscard]] bool load(ByteReader& in);
 
  private:
-  struct Entry {
-    std::uint32_t digest[3] = {0, 0, 0};
-    std::uint32_t position = 0;  // counted from the generation's first
-    std::uint32_t millis = 0;    // ... likewise; UINT32_MAX: empty place of a table
-    [[nodiscard]] IdDigest id() const noexcept {
-      return {std::uint64_t{digest[0]} << 32 | digest[1], digest[2]};
-    }
-  };
-  struct Generation {
-    TimePoint began{};
-    TimePoint newest{};
-    std::uint64_t first_position = 0;
-    std::vector<Entry> entries;
-    std::size_t count = 0;
-  };
-  static constexpr std::uint32_t empty = UINT32_MAX;
   static constexpr int generations_a_window = 8;
 
-  [[nodiscard]] const Entry* find_in_table(const Generation& generation,
-                                           const IdDigest& id) const noexcept;
-  [[nodiscard]] static const Entry* find_sorted(const Generation& generation,
-                                                const IdDigest& id) noexcept;
-  [[nodiscard]] std::optional<std::uint64_t> answer(const Generation& generation,
-                                                    const Entry* entry,
-                                                    TimePoint now) const noexcept;
-  [[nodiscard]] bool fits(const Generation& generation, std::uint64_t position,
-                          TimePoint now) const noexcept;
-  static void close(Generation& generation);
-  static void save(const Generation& generation, ByteWriter& out);
-  static void insert(std::vector<Entry>& table, const Entry& entry) noexcept;
   void forget(TimePoint now);
 
   Millis window_;
-  std::deque<Generation> closed_;  // oldest first, sorted
-  Generation young_;               // a table
+  std::deque<IdGeneration> generations_;  // oldest first; the last one grows
+  std::deque<IdGeneration> gone_;         // too old, not yet freed
 };
 
 }  // namespace dlo::embedded

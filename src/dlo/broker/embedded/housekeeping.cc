@@ -89,7 +89,7 @@ Result<void> Depot::checkpoint() {
 
 // Of one moment, though work goes on: see Slots.
 Result<void> Depot::write_checkpoint(JournalPosition& position) {
-  std::string description;
+  HoldingsDescription description;
   std::vector<SlotNumber> arrivals;
   {
     const Lock lock(mutex_);
