@@ -92,6 +92,7 @@ void Depot::advance(TimePoint now) {
   seen_ = std::chrono::steady_clock::now();
   std::vector<Lease*> ran_out;
   holdings_.advance(now, ran_out);
+  mutex_.set_orderly(holdings_.is_behind());
   // If their end cannot be written they stay leased and come out again later.
   if (!ran_out.empty()) (void)end_leases(ran_out, now);
 }

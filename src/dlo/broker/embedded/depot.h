@@ -17,6 +17,7 @@
 #include "dlo/broker/broker.h"
 #include "dlo/broker/embedded/embedded_options.h"
 #include "dlo/broker/embedded/holdings.h"
+#include "dlo/broker/embedded/orderly_mutex.h"
 #include "dlo/broker/embedded/records.h"
 #include "dlo/journal/file_system.h"
 #include "dlo/journal/journal.h"
@@ -62,7 +63,8 @@ struct Peeked {
 /// is the order of effects: decide under the lock, write into the journal's group, change what is
 /// held, free the lock, and only then wait for the disk and answer.
 /// Locks   One, `mutex_`, never held while anything syncs. Bodies are read without it: a leased
-///         message does not move.
+///         message does not move. While very many delays end, a slice in every call, callers take
+///         turns: nobody waits longer than for one slice of each who came before.
 class Depot {
  public:
   /// `owned`: the same files, if nobody else keeps them.
@@ -110,7 +112,7 @@ class Depot {
   [[nodiscard]] JournalStats journal_stats() { return journal_->stats(); }
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = OrderlyLock;
   struct Doorbell {  // of one queue
     std::condition_variable rung;
     std::uint32_t waiting = 0;
@@ -213,7 +215,7 @@ class Depot {
   std::string partition_;  // names this incarnation in positions
   std::uint64_t incarnation_ = 0;
 
-  std::mutex mutex_;
+  OrderlyMutex mutex_;
   Holdings holdings_;
   std::deque<Arrival> arrivals_;             // written, not yet synced, in order
   std::atomic<std::uint64_t> admitted_ = 0;  // every publication up to this record has arrived

@@ -309,7 +309,7 @@ void Holdings::advance(TimePoint now, std::vector<Lease*>& ran_out) {
 }
 
 void Holdings::end_delays(TimePoint now) {
-  constexpr std::size_t at_once = 8192;  // a few milliseconds for those who wait for the lock
+  constexpr std::size_t at_once = 2048;  // those who wait for the lock wait half a millisecond
   constexpr std::size_t at_least = 256;  // for every queue: none waits for another's crowd
   std::size_t budget = at_once;
   next_delay_ = end_of_time;

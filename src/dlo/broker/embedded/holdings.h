@@ -142,6 +142,8 @@ class Holdings {
   /// Ends delays. Leases that ran out are listed, for their ends have to be written down.
   /// Of very many that are due at once some are left for the next call.
   void advance(TimePoint now, std::vector<Lease*>& ran_out);
+  /// Some were left: every call ends a slice of them.
+  [[nodiscard]] bool is_behind() const noexcept { return next_delay_ <= pack(latest_); }
   /// When something may become ready in this queue.
   [[nodiscard]] std::optional<TimePoint> next_due(const QueueState& queue) const noexcept;
   [[nodiscard]] TimePoint latest() const noexcept { return latest_; }
