@@ -151,7 +151,11 @@ Result<void> prepare_close(Act& act, dlo::Act how) {
   const Status status = act.record().status;
   if (!is_possible(how, status)) return conflict(already(act.record()));
   act.move.to = target_of(how, status);
-  act.also.emplace_back(remember_status(act.record().id, act.record().status));
+  if (how == dlo::Act::discard) {
+    act.also = remember_discard(act.record().id, status, act.request.now);
+  } else {
+    act.also.emplace_back(remember_status(act.record().id, status));
+  }
   return {};
 }
 

@@ -5,7 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "dlo/jobs/discard_keeper.h"
 #include "dlo/json/json.h"
+#include "dlo/json/text/value.h"
 #include "dlo/json/writer.h"
 
 namespace dlo::api {
@@ -45,6 +47,27 @@ Event event_of(const AuditEntry& entry, EventPlace place) {
   return event;
 }
 
+/// Those that an entry says were removed. Their place is before the entry: who hears only some of
+/// them hears all of them again.
+void add_removed(const AuditEntry& entry, const EventPlace& before, std::vector<Event>& events) {
+  if (entry.act.act != removal_act) return;
+  const auto detail = parse_json(entry.act.detail);
+  const JsonValue* all = detail ? detail->find("removed") : nullptr;
+  if (all == nullptr) return;
+  for (const JsonValue& each : all->items) {
+    const auto text = [&each](std::string_view name) {
+      const JsonValue* found = each.find(name);
+      return found == nullptr ? std::string() : found->text();
+    };
+    Event event{before, "removed", text("source"), text("group"), ""};
+    JsonWriter json;
+    json.begin_object().member("id", text("id")).member("at", entry.act.at);
+    json.member("source", event.source).member("group", event.group).end_object();
+    event.data = json.take();
+    events.push_back(std::move(event));
+  }
+}
+
 }  // namespace
 
 std::string to_string(const EventPlace& place) {
@@ -62,7 +85,8 @@ std::optional<EventPlace> parse_event_place(std::string_view text) noexcept {
 }
 
 const std::vector<std::string_view>& event_types() {
-  static const std::vector<std::string_view> types{"dead_letter", "group", "job", "queue", "act"};
+  static const std::vector<std::string_view> types{"dead_letter", "removed", "group",
+                                                   "job",         "queue",   "act"};
   return types;
 }
 
@@ -103,6 +127,7 @@ Result<void> EventFeed::add_acts(Batch& batch) {
   const auto entries = ledger->audit(batch.next.audit, told_at_once);
   if (!entries) return entries.error();
   for (const AuditEntry& entry : *entries) {
+    add_removed(entry, batch.next, batch.events);
     batch.next.audit = entry.number;
     batch.events.push_back(event_of(entry, batch.next));
   }

@@ -24,7 +24,7 @@ struct EventPlace {
 
 struct Event {
   EventPlace place;  // after it
-  std::string type;  // dead_letter, group, job, queue or act
+  std::string type;  // dead_letter, removed, group, job, queue or act
   std::string source;
   std::string group;
   std::string data;  // JSON on one line
@@ -49,8 +49,8 @@ class EventFeed {
     EventPlace next;
     bool more = false;
   };
-  /// Dead letters that changed, each once as it is now, then entries of the audit trail. Removed
-  /// dead letters are not told of.
+  /// Dead letters that changed, each once as it is now, then entries of the audit trail; that of a
+  /// removal is told for every dead letter that is gone.
   [[nodiscard]] Result<Batch> after(const EventPlace& place);
   /// Where everything that has happened so far ends.
   [[nodiscard]] Result<EventPlace> newest();

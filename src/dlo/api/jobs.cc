@@ -116,6 +116,10 @@ ReplaySpec read_replay(JsonFields& fields) {
     if (!watch) fields.complain("watch", watch.error().detail);
     if (watch) spec.watch = *watch;
   }
+  if (fields.has("concurrency")) {
+    spec.concurrency = fields.number("concurrency");
+    if (spec.concurrency == 0) fields.complain("concurrency", "must be at least 1");
+  }
   if (fields.has("most_replays")) spec.most_replays = fields.small("most_replays");
   spec.quarantined_too = fields.boolean("quarantined_too");
   for (const JsonValue& name : fields.items("strip")) spec.strip.push_back(name.text());
@@ -140,14 +144,23 @@ void read_wanted(JsonFields& fields, Wanted& wanted) {
   spec.not_before = fields.time("at");
   wanted.dry_run = fields.boolean("dry_run");
   read_selection(fields, spec);
-  const bool newest = fields.choice("order", job_order_names).value_or(1) == 0;
-  spec.order = newest ? Order::newest_first : Order::oldest_first;
+  set_order(spec, fields.choice("order", job_order_names).value_or(1));
   if (fields.has("limit")) spec.limit = fields.number("limit");
   if (fields.has("rate")) spec.rate = fields.small("rate");
   spec.by = fields.text("by");
   spec.how = fields.text("how");
   spec.notes = fields.text("notes");
   wanted.start = fields.boolean("start");
+}
+
+/// How many wait for others of their key.
+void write_keys(JsonWriter& json, const JobPreview& preview) {
+  json.key("keys").begin_object().member("count", preview.keys);
+  json.member("followers", preview.followers).key("longest").begin_array();
+  for (const auto& [key, followers] : preview.longest) {
+    json.begin_object().member("key", key).member("followers", followers).end_object();
+  }
+  json.end_array().end_object();
 }
 
 void write_preview(JsonWriter& json, const JobPreview& preview) {
@@ -163,6 +176,19 @@ void write_preview(JsonWriter& json, const JobPreview& preview) {
     }
     json.end_array();
   }
+  if (!preview.strip.empty()) {
+    json.key("strip").begin_array();
+    for (const auto& [name, count] : preview.strip) {
+      json.begin_object().member("name", name).member("in_sample", count).end_object();
+    }
+    json.end_array();
+  }
+  if (!preview.set_headers.empty()) {
+    json.key("set_headers").begin_array();
+    for (const std::string& name : preview.set_headers) json.text(name);
+    json.end_array();
+  }
+  if (preview.keys > 0) write_keys(json, preview);
   json.key("sample").begin_array();
   for (const RecordHead& head : preview.sample) json.raw(to_json(head));
   json.end_array().end_object();
@@ -179,6 +205,8 @@ HttpResponse answer_with(JobBook& book, const Job& job, bool with_preview, int s
     const JobCounts& counts = progress->counts;
     json.member("looped", counts.looped).member("verified", counts.verified);
     json.member("presumed", counts.presumed).member("returned", counts.returned);
+    json.member("behind", counts.behind);
+    write_returned(json, *progress);
   }
   json.end_object();
   if (with_preview) {

@@ -1,5 +1,6 @@
 #include "dlo/api/service.h"
 
+#include <functional>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -39,7 +40,8 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
 }
 
 /// Dead letters are sent back to queues of this server.
-ReplayTargets queues_of(QueueHall* hall) {
+ReplayTargets queues_of(QueueHall* hall,
+                        std::function<Result<Profile>(const DeadLetter&)> profile) {
   const auto find = [hall](const std::string& name) -> Result<std::shared_ptr<QueueWindow>> {
     if (hall != nullptr) return hall->get(name);
     return Error{Code::not_found, "api.jobs", "This server has no queues to send anything to."};
@@ -56,13 +58,15 @@ ReplayTargets queues_of(QueueHall* hall) {
             if (!sent) return sent.error();
             (*window)->wake();
             return {};
-          }};
+          },
+          std::move(profile)};
 }
 
 }  // namespace
 
 Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
-    : tokens_(office),
+    : rules_(std::make_shared<const ProfileBook>(options.rules)),
+      tokens_(office),
       jobs_(office),
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
@@ -106,8 +110,13 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
   append(routes, poison_routes(office, hall_.get()));
   append(routes, token_routes(tokens_, [this] { return front_->router().actions(); }));
   append(routes, events_.routes());
-  const ReplayTargets targets = queues_of(hall_.get());
-  if (options.works_on_jobs) runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets);
+  const ReplayTargets targets =
+      queues_of(hall_.get(), [this](const DeadLetter& record) { return profile_of(record); });
+  if (options.works_on_jobs) {
+    JobRunner::Options running;
+    running.discard_grace = options.discard_grace;
+    runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets, running);
+  }
   append(routes, job_routes({office, jobs_, targets, [this] {
                                if (runner_ != nullptr) runner_->wake();
                              }}));
@@ -133,11 +142,22 @@ std::vector<Error> Service::troubles() const {
   return hall_ == nullptr ? std::vector<Error>() : hall_->troubles();
 }
 
+Result<Profile> Service::profile_of(const DeadLetter& record) const {
+  std::shared_ptr<const ProfileBook> rules;
+  {
+    const std::lock_guard lock(rules_mutex_);
+    rules = rules_;
+  }
+  return rules->find(record.profile, record.message->source);
+}
+
 Result<void> Service::use(const ProfileBook& rules) {
   if (hall_ != nullptr) {
     if (auto used = hall_->use(rules); !used) return used;
   }
   reports_.use(rules);
+  const std::lock_guard lock(rules_mutex_);
+  rules_ = std::make_shared<const ProfileBook>(rules);
   return {};
 }
 

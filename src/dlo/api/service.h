@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,7 @@ struct ServiceOptions {
   bool tokens_always = false;  // also while there are none: whoever listens beyond loopback
   bool owner_asks = false;     // no tokens at all: only the owner of the directory can ask
   bool works_on_jobs = true;   // false: jobs are kept, and somebody else does them
+  std::optional<Millis> discard_grace{};  // then what was discarded is removed; empty: never here
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.
@@ -63,7 +66,12 @@ class Service {
   void stop();
 
  private:
+  /// What a dead letter goes by, as configured now.
+  [[nodiscard]] Result<Profile> profile_of(const DeadLetter& record) const;
+
   std::atomic<bool> stopping_{false};
+  mutable std::mutex rules_mutex_;
+  std::shared_ptr<const ProfileBook> rules_;  // under `rules_mutex_`
   TokenBook tokens_;
   JobBook jobs_;
   WorkerPool quick_;

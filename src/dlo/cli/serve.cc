@@ -199,6 +199,7 @@ int serve(Context& context, const ServeArguments& arguments) {
   chosen.rules = config.rules;
   chosen.rate = static_cast<std::uint32_t>(config.count("access.rate"));
   chosen.regex = re2_compiler();
+  chosen.discard_grace = config.duration("discard.grace");
   chosen.quick_threads = config.count("server.workers");
   chosen.slow_threads = config.count("server.slow_workers");
   chosen.most_waiting = config.count("server.max_waiting");

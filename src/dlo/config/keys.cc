@@ -57,6 +57,13 @@ std::vector<ConfigKey> access_keys() {
   };
 }
 
+std::vector<ConfigKey> discard_keys() {
+  using enum ValueKind;
+  return {
+      {"discard.grace", duration, "7d", "What was discarded can be restored for so long, then it is removed", 0, 366 * 24 * hour},
+  };
+}
+
 std::vector<ConfigKey> service_bus_keys() {
   using enum ValueKind;
   return {
@@ -140,7 +147,8 @@ std::string_view name_of(ValueKind kind) noexcept {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all = server_keys();
-    for (auto&& part : {tls_keys(), access_keys(), service_bus_keys(), workflow_keys()}) {
+    for (auto&& part :
+         {tls_keys(), access_keys(), discard_keys(), service_bus_keys(), workflow_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -20,7 +20,7 @@ struct Refusal {
 /// for another is refused rather than ignored.
 constexpr std::string_view by_engine =
     "programs that embed the engine can set it, a server cannot yet";
-constexpr std::array<Refusal, 13> not_yet = {{
+constexpr std::array<Refusal, 11> not_yet = {{
     {"name", "the profile is called what its entry is called"},
     {"capacity", "this version does not limit how many dead letters an office keeps"},
     {"retention", "this version removes nothing by age"},
@@ -31,8 +31,6 @@ constexpr std::array<Refusal, 13> not_yet = {{
     {"owner_effect", by_engine},
     {"store_failure", "whoever reports is always told"},
     {"claims_count", "it is declared with the queue"},
-    {"replay_count", "replays go by the built-in profiles"},
-    {"replay_limit", "give the replay `most_replays`"},
     {"form", "ask for a form with ?form="},
 }};
 

@@ -16,6 +16,7 @@ void write(JsonWriter& out, const ReplaySpec& spec) {
   out.member("target", spec.target).member("canary", spec.canary);
   out.member("success_percent", std::uint64_t{spec.success_percent});
   out.member("watch_ms", static_cast<std::uint64_t>(spec.watch.count()));
+  if (spec.concurrency > 0) out.member("concurrency", spec.concurrency);
   if (spec.most_replays) out.member("most_replays", std::uint64_t{*spec.most_replays});
   out.key("quarantined_too").boolean(spec.quarantined_too).key("strip").begin_array();
   for (const std::string& name : spec.strip) out.text(name);
@@ -32,6 +33,7 @@ ReplaySpec read_replay(JsonFields& fields) {
   spec.canary = fields.number("canary");
   spec.success_percent = fields.small("success_percent");
   spec.watch = fields.millis("watch_ms");
+  spec.concurrency = fields.number("concurrency");
   if (fields.has("most_replays")) spec.most_replays = fields.small("most_replays");
   spec.quarantined_too = fields.boolean("quarantined_too");
   for (const JsonValue& name : fields.items("strip")) spec.strip.push_back(name.text());
@@ -59,7 +61,7 @@ std::vector<std::string> read_list(JsonFields& fields, std::string_view name) {
 void write(JsonWriter& out, const JobSpec& spec) {
   out.member("act", act_of(spec)).member("query", spec.query);
   if (spec.replay) write(out, *spec.replay);
-  out.member("order", job_order_names[spec.order == Order::oldest_first ? 1 : 0]);
+  out.member("order", order_of(spec));
   if (spec.limit) out.member("limit", *spec.limit);
   if (spec.rate) out.member("rate", std::uint64_t{*spec.rate});
   out.member("by", spec.by).member("how", spec.how).member("notes", spec.notes);
@@ -78,8 +80,7 @@ void read(JsonFields& fields, JobSpec& spec) {
     spec.act = static_cast<Act>(act);
   }
   spec.query = fields.text("query");
-  const bool newest = fields.choice("order", job_order_names).value_or(1) == 0;
-  spec.order = newest ? Order::newest_first : Order::oldest_first;
+  set_order(spec, fields.choice("order", job_order_names).value_or(1));
   if (fields.has("limit")) spec.limit = fields.number("limit");
   if (fields.has("rate")) spec.rate = fields.small("rate");
   spec.by = fields.text("by");
@@ -92,10 +93,41 @@ void read(JsonFields& fields, JobSpec& spec) {
   spec.not_before = fields.time("at");
 }
 
+void write_taken(JsonWriter& out, std::string_view name, const std::vector<Taken>& all) {
+  out.key(name).begin_array();
+  for (const Taken& each : all) {
+    out.begin_object().member("id", to_string(each.id));
+    out.member("occurrence", std::uint64_t{each.occurrence});
+    out.member("group", to_string(each.group)).end_object();
+  }
+  out.end_array();
+}
+
+std::vector<Taken> read_taken(JsonFields& fields, std::string_view name) {
+  std::vector<Taken> all;
+  for (const JsonValue& item : fields.items(name)) {
+    JsonFields taken(item, std::string(name), fields.complaints());
+    const auto id = parse_id(taken.text("id"));
+    if (!id) taken.complain("id", "is not an id");
+    all.push_back({RecordId{id.value_or(Id128{})}, taken.small("occurrence"),
+                   parse_id(taken.text("group")).value_or(Id128{})});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string_view act_of(const JobSpec& spec) noexcept {
   return spec.replay ? job_act_names[replay_act] : name_of(spec.act);
+}
+
+std::string_view order_of(const JobSpec& spec) noexcept {
+  return job_order_names[spec.by_key ? 2 : spec.order == Order::oldest_first ? 1 : 0];
+}
+
+void set_order(JobSpec& spec, std::size_t order) noexcept {
+  spec.order = order == 0 ? Order::newest_first : Order::oldest_first;
+  spec.by_key = order == 2;
 }
 
 std::string_view name_of(JobState state) noexcept {
@@ -141,6 +173,16 @@ Result<Job> parse_job(std::string_view text) {
   return job;
 }
 
+void write_returned(JsonWriter& out, const JobProgress& progress) {
+  if (progress.returned_to.empty()) return;
+  out.key("returned_to").begin_array();
+  for (const ReturnedTo& each : progress.returned_to) {
+    out.begin_object().member("group", to_string(each.group)).member("count", each.count);
+    out.key("same").boolean(each.same).end_object();
+  }
+  out.end_array();
+}
+
 std::string to_json(const JobProgress& progress) {
   JsonWriter out;
   out.begin_object();
@@ -149,13 +191,13 @@ std::string to_json(const JobProgress& progress) {
   out.member("ok", counts.ok).member("changed", counts.changed).member("refused", counts.refused);
   out.member("looped", counts.looped).member("verified", counts.verified);
   out.member("presumed", counts.presumed).member("returned", counts.returned);
-  out.key("listed").boolean(progress.listed).key("sending").begin_array();
-  for (const Taken& each : progress.sending) {
-    out.begin_object().member("id", to_string(each.id));
-    out.member("occurrence", std::uint64_t{each.occurrence}).end_object();
-  }
-  out.end_array();
+  out.member("behind", counts.behind);
+  out.key("listed").boolean(progress.listed);
+  write_taken(out, "sending", progress.sending);
+  if (!progress.awaiting.empty()) write_taken(out, "awaiting", progress.awaiting);
   if (progress.last_sent) out.member("last_sent", *progress.last_sent);
+  write_returned(out, progress);
+  write_list(out, "held", progress.held);
   out.end_object();
   return out.take();
 }
@@ -179,13 +221,16 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
     counts.verified = fields.number("verified");
     counts.presumed = fields.number("presumed");
     counts.returned = fields.number("returned");
+    counts.behind = fields.number("behind");
     progress.listed = fields.boolean("listed");
-    for (const JsonValue& item : fields.items("sending")) {
-      JsonFields taken(item, "sending", complaints);
-      const auto id = parse_id(taken.text("id"));
-      if (!id) taken.complain("id", "is not an id");
-      progress.sending.push_back({RecordId{id.value_or(Id128{})}, taken.small("occurrence")});
+    progress.sending = read_taken(fields, "sending");
+    progress.awaiting = read_taken(fields, "awaiting");
+    for (const JsonValue& item : fields.items("returned_to")) {
+      JsonFields to(item, "returned_to", complaints);
+      progress.returned_to.push_back(
+          {parse_id(to.text("group")).value_or(Id128{}), to.number("count"), to.boolean("same")});
     }
+    progress.held = read_list(fields, "held");
     progress.last_sent = fields.time("last_sent");
   }
   if (complaints.first()) return *complaints.first();

@@ -33,6 +33,7 @@ struct JobSpec {
   std::optional<ReplaySpec> replay;  // instead of `act`
   std::string query;                 // docs/query.md, times made absolute
   Order order = Order::oldest_first;
+  bool by_key = false;  // of a replay: oldest first, and never two of a key at a time
   std::optional<std::uint64_t> limit;  // not more than this many
   std::optional<std::uint32_t> rate;   // not more than this many a second
   std::string by;                      // of a resolution
@@ -55,7 +56,14 @@ struct JobCounts {
   std::uint64_t verified = 0;  // of those sent: somebody said that it worked (R24)
   std::uint64_t presumed = 0;  // ... did not come back
   std::uint64_t returned = 0;  // ... died again
-  [[nodiscard]] std::uint64_t total() const noexcept { return ok + changed + refused + looped; }
+  std::uint64_t behind = 0;    // not sent: an earlier one of its key is still open
+  [[nodiscard]] std::uint64_t total() const noexcept {
+    return ok + changed + refused + looped + behind;
+  }
+  /// Sent, and nobody knows yet what becomes of it.
+  [[nodiscard]] std::uint64_t awaited() const noexcept {
+    return ok - verified - presumed - returned;
+  }
   [[nodiscard]] RampTally tally() const noexcept { return {ok, verified + presumed, returned}; }
   bool operator==(const JobCounts&) const = default;
 };
@@ -77,11 +85,20 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 
-/// A record that was taken to be sent, and the occurrence of it.
+/// A record that was taken to be sent, the occurrence of it, and the group it was in.
 struct Taken {
   RecordId id;
   std::uint32_t occurrence = 1;
+  Id128 group{};
   bool operator==(const Taken&) const = default;
+};
+
+/// Where those are now that came back.
+struct ReturnedTo {
+  Id128 group;
+  std::uint64_t count = 0;
+  bool same = false;  // some of them were sent from this very group
+  bool operator==(const ReturnedTo&) const = default;
 };
 
 /// How far a job is. Kept by the office beside what it did.
@@ -91,6 +108,9 @@ struct JobProgress {
   bool listed = false;         // nothing is left to be taken
   std::vector<Taken> sending;  // taken, perhaps sent, not yet written down as sent
   std::optional<TimePoint> last_sent;
+  std::vector<ReturnedTo> returned_to;  // the first few groups
+  std::vector<Taken> awaiting;          // sent, where few are at a time; others have outcomes only
+  std::vector<std::string> held;        // marks of keys that nothing more is sent of
   bool operator==(const JobProgress&) const = default;
 };
 
@@ -98,11 +118,17 @@ struct JobProgress {
 inline constexpr std::array<std::string_view, 8> job_act_names = {
     "resolve", "archive", "discard", "restore", "retry", "tag", "repair", "replay"};
 inline constexpr std::size_t replay_act = 7;
-inline constexpr std::array<std::string_view, 2> job_order_names = {"newest", "oldest"};
+inline constexpr std::array<std::string_view, 3> job_order_names = {"newest", "oldest", "key"};
+[[nodiscard]] std::string_view order_of(const JobSpec& spec) noexcept;
+/// One of `job_order_names` by its place.
+void set_order(JobSpec& spec, std::size_t order) noexcept;
 
 /// "resolve", ..., or "replay".
 [[nodiscard]] std::string_view act_of(const JobSpec& spec) noexcept;
 
+class JsonWriter;
+/// Its member `returned_to`, left out if nothing came back.
+void write_returned(JsonWriter& out, const JobProgress& progress);
 [[nodiscard]] std::string to_json(const Job& job);
 [[nodiscard]] Result<Job> parse_job(std::string_view text);
 [[nodiscard]] std::string to_json(const JobProgress& progress);

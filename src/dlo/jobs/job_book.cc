@@ -15,9 +15,7 @@ namespace {
 
 constexpr const char* job_kind = "job";
 constexpr std::size_t documents_page = 500;
-constexpr std::uint64_t counted_up_to = 10'000;
-constexpr std::size_t counted_page = 1'000;
-constexpr std::size_t sample_size = 5;
+constexpr std::uint64_t most_at_once = 1'000;  // their ids are in every checkpoint
 constexpr std::array<std::string_view, 4> verb_names = {"start", "pause", "resume", "cancel"};
 
 Error no_job(const std::string& id) {
@@ -35,6 +33,16 @@ Result<void> check(const JobSpec& spec) {
   }
   if (!spec.replay && spec.act == Act::tag && spec.tags.empty() && spec.remove_tags.empty()) {
     return Error{Code::invalid_argument, "jobs.plan", "tags or remove_tags must say what changes"};
+  }
+  if (spec.by_key && !spec.replay) {
+    return Error{
+        Code::invalid_argument, "jobs.plan",
+        "order \"key\" is for replays: only what is sent can overtake. Say oldest or newest"};
+  }
+  if (spec.replay && spec.replay->concurrency > most_at_once) {
+    return Error{Code::invalid_argument, "jobs.plan",
+                 "concurrency must be at most " + std::to_string(most_at_once) +
+                     "; leave it out for no limit"};
   }
   const bool repairs = !spec.replay && spec.act == Act::repair;
   if (repairs && spec.recipe.empty()) {
@@ -117,37 +125,6 @@ Result<Job> JobBook::plan(JobSpec spec, const std::string& id, const std::string
   auto job = draw_up(std::move(spec), id, actor, now);
   if (!job) return job;
   return put(std::move(*job), "plan", actor, now);
-}
-
-Result<JobPreview> JobBook::preview(const Job& job) {
-  auto query = query_of(job);
-  if (!query) return query.error();
-  const std::uint64_t most = std::min(counted_up_to, job.spec.limit.value_or(UINT64_MAX));
-  JobPreview preview;
-  query->limit = counted_page;
-  while (preview.count < most) {
-    auto page = office_.list(*query);
-    if (!page) return page.error();
-    for (RecordHead& head : page->rows) {
-      if (job.spec.replay) {
-        ++preview.targets[job.spec.replay->target.empty() ? head.source : job.spec.replay->target];
-      }
-      if (preview.sample.size() < sample_size) preview.sample.push_back(std::move(head));
-    }
-    preview.count += page->rows.size();
-    preview.at_least = page->next.has_value();
-    // A slow query is asked once: a plan that is quick and says "at least" beats an exact one.
-    if (!page->next || page->partial) break;
-    query->after = page->next;
-  }
-  if (preview.count >= most) {
-    preview.at_least = preview.at_least && !job.spec.limit;
-    preview.count = most;
-  }
-  if (job.spec.rate) {
-    preview.takes = Millis{static_cast<std::int64_t>(preview.count * 1000 / *job.spec.rate)};
-  }
-  return preview;
 }
 
 Result<Job> JobBook::change(const std::string& id, JobVerb verb, const std::string& actor,

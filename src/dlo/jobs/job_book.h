@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dlo/core/result.h"
@@ -22,7 +23,13 @@ struct JobPreview {
   bool at_least = false;                         // there are `count` or more: counting stopped
   std::vector<RecordHead> sample;                // the first five
   std::map<std::string, std::uint64_t> targets;  // of a replay: how many of these go where
-  std::optional<Millis> takes;                   // at the rate asked for
+  std::map<std::string, std::uint64_t> strip;    // ... headers that stay: how many of the sample
+                                                 // have them
+  std::vector<std::string> set_headers;          // ... and those that are set
+  std::uint64_t keys = 0;                        // ... of those counted, different keys
+  std::uint64_t followers = 0;                   // ... that have one of their key before them
+  std::vector<std::pair<std::string, std::uint64_t>> longest;  // ... keys with most followers
+  std::optional<Millis> takes;                                 // at the rate asked for
 };
 
 /// The jobs of an office: documents, each change of which is audited in the same write.

@@ -3,10 +3,16 @@
 #include <algorithm>
 
 #include "dlo/jobs/batch.h"
+#include "dlo/jobs/discard_keeper.h"
 #include "dlo/jobs/group_keeper.h"
 #include "dlo/jobs/replay_step.h"
 
 namespace dlo {
+namespace {
+
+constexpr Millis least_pause{1'000};
+
+}  // namespace
 
 JobRunner::JobRunner(Office& office, JobBook& book, const Clock& clock, ReplayTargets targets,
                      Options options)
@@ -85,6 +91,12 @@ TimePoint JobRunner::keep_house() {
     // What cannot be done now is done the next time.
     (void)keep_groups(office_, options_.quiet_for, now);
     keep_at_ = now + options_.keep_every;
+    if (const auto& grace = options_.discard_grace) {
+      const auto removed = sweep_discarded(office_, *grace, now);
+      // There may be more, and a short grace is meant.
+      const Millis pause = removed && *removed > 0 ? least_pause : std::max(*grace, least_pause);
+      keep_at_ = std::min(keep_at_, now + pause);
+    }
   }
   return keep_at_;
 }

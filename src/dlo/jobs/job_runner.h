@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,6 +25,7 @@ class JobRunner {
     Millis again_after{1'000};                // while the office is unavailable
     Millis quiet_for{14LL * 24 * 3'600'000};  // then a group without open dead letters is resolved
     Millis keep_every{600'000};
+    std::optional<Millis> discard_grace{};  // then what was discarded is removed; empty: never here
   };
   JobRunner(Office& office, JobBook& book, const Clock& clock, ReplayTargets targets)
       : JobRunner(office, book, clock, std::move(targets), Options{}) {}
@@ -46,7 +48,7 @@ class JobRunner {
   TimePoint work_on(const Job& job, TimePoint now);
   Result<Stepped> step_of(const Job& job, const JobProgress& before, std::size_t most,
                           TimePoint now);
-  /// What time does to groups; when to look again.
+  /// What time does to groups and to what was discarded; when to look again.
   TimePoint keep_house();
   void loop();
 

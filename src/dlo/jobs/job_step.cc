@@ -80,7 +80,11 @@ class Planner {
                                    job_.spec.how.empty() ? "job" : job_.spec.how, job_.spec.notes};
     }
     item = done(std::move(item), std::move(next));
-    if (job_.spec.act != Act::restore) {
+    if (job_.spec.act == Act::discard) {
+      for (Change& each : remember_discard(head.id, head.status, now_)) {
+        item.changes.push_back(std::move(each));
+      }
+    } else if (job_.spec.act != Act::restore) {
       item.changes.emplace_back(remember_status(head.id, head.status));
     }
     return item;

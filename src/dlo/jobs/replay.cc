@@ -10,7 +10,6 @@
 #include "dlo/core/spelling.h"
 
 namespace dlo {
-namespace {
 
 bool is_stripped(const Header& header, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -18,15 +17,14 @@ bool is_stripped(const Header& header, const std::vector<std::string>& names) {
   });
 }
 
-}  // namespace
-
-std::uint32_t replay_limit(const ReplaySpec& spec, const DeadLetter& record) {
-  const auto profile = find_profile(record.profile);
-  return replay_limit(spec.most_replays, profile ? profile->replay_limit : std::nullopt);
+ReplayRules rules_for(const ReplayTargets& targets, const DeadLetter& record) {
+  const auto profile = targets.profile ? targets.profile(record) : find_profile(record.profile);
+  if (!profile) return {};
+  return {profile->replay_limit, profile->replay_count};
 }
 
 Publication replay_of(const RecordDetail& detail, const std::string& target, const ReplaySpec& spec,
-                      TimePoint now) {
+                      ReplayCount count, TimePoint now) {
   const DeadLetter& record = detail.record;
   auto message = std::make_shared<Message>(*record.message);
   if (!detail.versions.empty()) {
@@ -46,11 +44,9 @@ Publication replay_of(const RecordDetail& detail, const std::string& target, con
   message->enqueued_at = now;
   message->expires_at.reset();  // somebody wants it now: it is not to die of its old age
   Publication publication;
-  const auto profile = find_profile(record.profile);
-  const ReplayCount how = profile ? profile->replay_count : ReplayCount::restart;
   Counters before = record.counters;
   if (before.replay > 0) --before.replay;  // after_replay counts it
-  publication.counters = after_replay(before, how);
+  publication.counters = after_replay(before, count);
   publication.dedupe_id =
       "dlo-replay-" + to_string(record.id) + "-" + std::to_string(record.counters.replay);
   publication.message = std::move(message);

@@ -9,6 +9,7 @@
 
 #include "dlo/broker/broker.h"
 #include "dlo/core/message.h"
+#include "dlo/core/profile.h"
 #include "dlo/core/ramp.h"
 #include "dlo/core/result.h"
 #include "dlo/store/query.h"
@@ -25,26 +26,36 @@ struct ReplaySpec {
   bool quarantined_too = false;               // those are otherwise left where they are
   std::vector<std::string> strip;             // headers that do not go along
   Headers set_headers;                        // and those that go along instead
+  std::uint64_t concurrency = 0;              // so many whose outcome is awaited; 0: any number
   bool operator==(const ReplaySpec&) const = default;
   [[nodiscard]] RampRule ramp() const noexcept { return {canary, success_percent}; }
 };
 
-/// Where messages can be sent. Both from any thread.
+/// Where messages can be sent, and by which rules they live. All from any thread.
 struct ReplayTargets {
   /// Why nothing can be sent to a queue of this name; ok if it can.
   std::function<Result<void>(const std::string& target)> check;
   /// All or none; ok once the target has them durably. A repeat (by `dedupe_id`) is dropped there.
   std::function<Result<void>(const std::string& target, std::span<const Publication>, TimePoint)>
       send;
+  /// The profile a dead letter goes by, as it is configured now; empty: the built-in ones.
+  std::function<Result<Profile>(const DeadLetter& record)> profile{};
 };
 
-/// How often a message may be sent back under this spec.
-[[nodiscard]] std::uint32_t replay_limit(const ReplaySpec& spec, const DeadLetter& record);
+/// What of its profile matters to a dead letter that is sent back; the usual if there is none.
+struct ReplayRules {
+  std::optional<std::uint32_t> limit;
+  ReplayCount count = ReplayCount::restart;
+};
+[[nodiscard]] ReplayRules rules_for(const ReplayTargets& targets, const DeadLetter& record);
 
 /// The message as it goes out: its newest version, stamped with where it came from, counters as
 /// its profile wants them, and an id by which a repeat of the same replay is known.
 /// `record` counts this replay already.
 [[nodiscard]] Publication replay_of(const RecordDetail& detail, const std::string& target,
-                                    const ReplaySpec& spec, TimePoint now);
+                                    const ReplaySpec& spec, ReplayCount count, TimePoint now);
+
+/// Whether one of `names` is this header's; ASCII case is ignored.
+[[nodiscard]] bool is_stripped(const Header& header, const std::vector<std::string>& names);
 
 }  // namespace dlo

@@ -7,6 +7,8 @@
 
 #include "dlo/jobs/batch.h"
 #include "dlo/jobs/drafts.h"
+#include "dlo/jobs/key_order.h"
+#include "dlo/jobs/returns.h"
 
 namespace dlo {
 namespace {
@@ -15,15 +17,24 @@ constexpr Millis lease_for{600'000};  // to send one batch
 constexpr Millis look_every{1'000};   // while a wave is watched
 constexpr std::size_t watch_page = 500;
 constexpr std::uint64_t few = 10'000;
-constexpr std::string_view sent_mark = "sent ";  // and the occurrence that was sent
+constexpr std::string_view sent_mark = "sent ";  // and the occurrence that was sent, and its group
 
-/// The occurrence an outcome says was sent; nothing if it is settled.
-std::optional<std::uint32_t> sent_occurrence(const std::string& outcome) {
-  if (!outcome.starts_with(sent_mark)) return std::nullopt;
-  std::uint32_t occurrence = 0;
-  const char* from = outcome.data() + sent_mark.size();
-  const auto [end, error] = std::from_chars(from, outcome.data() + outcome.size(), occurrence);
-  return error == std::errc() ? std::optional(occurrence) : std::nullopt;
+std::string text_of(const Taken& sent) {
+  return std::string(sent_mark) + std::to_string(sent.occurrence) + " " + to_string(sent.group);
+}
+
+/// What an item says was sent; nothing if it is settled.
+std::optional<Taken> parse_sent(const Document& item) {
+  const std::string& outcome = item.body;
+  const auto id = parse_id(item.key);
+  if (!id || !outcome.starts_with(sent_mark)) return std::nullopt;
+  Taken sent;
+  sent.id = RecordId{*id};
+  const char* const end = outcome.data() + outcome.size();
+  const auto number = std::from_chars(outcome.data() + sent_mark.size(), end, sent.occurrence);
+  if (number.ec != std::errc()) return std::nullopt;
+  if (number.ptr != end) sent.group = parse_id({number.ptr + 1, end}).value_or(Id128{});
+  return sent;
 }
 
 class Replay {
@@ -40,16 +51,20 @@ class Replay {
   Result<Stepped> run(std::size_t most) {
     if (!progress_.sending.empty()) return send_taken();
     const RampStep wave = next_wave(spec_.ramp(), progress_.counts.tally());
-    if (wave.kind == RampStep::Kind::stop) {
-      const JobCounts& counts = progress_.counts;
+    if (wave.kind == RampStep::Kind::stop) return stop();
+    if (progress_.held.size() > most_held) {
       return Stepped{progress_, true,
-                     std::to_string(counts.returned) + " of " + std::to_string(counts.ok) +
-                         " came back, more than the " +
-                         std::to_string(100 - std::min(spec_.success_percent, 100U)) +
-                         " % that may. Nothing more was sent."};
+                     "More than " + std::to_string(most_held) +
+                         " keys are held up by one that is still open. Nothing more was sent."};
     }
-    if (wave.kind == RampStep::Kind::wait || progress_.listed) return watch();
+    const std::uint64_t awaited = progress_.counts.awaited();
+    const bool full = spec_.concurrency > 0 && awaited >= spec_.concurrency;
+    const bool wave_is_out = job_.spec.by_key && awaited > 0;
+    if (wave.kind == RampStep::Kind::wait || progress_.listed || full || wave_is_out) {
+      return watch();
+    }
     most = std::min<std::uint64_t>(most, wave.most);
+    if (spec_.concurrency > 0) most = std::min<std::uint64_t>(most, spec_.concurrency - awaited);
     if (job_.spec.limit) {
       const auto done = std::min(*job_.spec.limit, progress_.counts.total());
       most = std::min<std::uint64_t>(most, *job_.spec.limit - done);
@@ -64,6 +79,23 @@ class Replay {
 
  private:
   using Outcomes = std::vector<std::pair<RecordId, std::string>>;
+
+  /// The fix is none: whoever was to fix it hears of it.
+  Result<Stepped> stop() {
+    const auto opened = reopen_groups(office_, job_, progress_, now_);
+    if (!opened && is_overtaken(opened.error())) return Stepped{progress_};  // the next look does
+    if (!opened) return opened.error();
+    const JobCounts& counts = progress_.counts;
+    return Stepped{progress_, true,
+                   std::to_string(counts.returned) + " of " + std::to_string(counts.ok) +
+                       " came back (" + returned_text(progress_) + "), more than the " +
+                       std::to_string(100 - std::min(spec_.success_percent, 100U)) +
+                       " % that may. Nothing more was sent."};
+  }
+
+  [[nodiscard]] std::string mark_of(const DeadLetter& record) const {
+    return job_.spec.by_key ? key_mark(target_of(record), record.message->key) : std::string();
+  }
 
   Result<Stepped> write(std::vector<Change> changes, Outcomes outcomes, JobProgress next,
                         const std::vector<RecordId>& acted = {}) {
@@ -98,9 +130,7 @@ class Replay {
     }
     auto query = query_of(job_);
     if (!query) return query.error();
-    query->after = progress_.after;
-    query->limit = most;
-    const auto page = office_.list(*query);
+    const auto page = next_page(*query, most);
     if (!page) return page.error();
     JobProgress next = progress_;
     if (page->next) next.after = page->next;
@@ -122,6 +152,20 @@ class Replay {
     return send_taken();
   }
 
+  /// What is to be taken next: in order of keys, each key once.
+  Result<Page> next_page(Query query, std::size_t most) const {
+    query.after = progress_.after;
+    query.limit = most;
+    auto page = office_.list(query);
+    while (page && job_.spec.by_key) {
+      const std::size_t wave = wave_of(page->rows, spec_.target);
+      if (wave == page->rows.size()) break;
+      query.limit = wave;  // asked again: only the office knows the cursor behind a row
+      page = office_.list(query);
+    }
+    return page;
+  }
+
   static void leave(const RecordId& id, std::string_view outcome, std::uint64_t& count,
                     Outcomes& outcomes) {
     ++count;
@@ -132,19 +176,29 @@ class Replay {
                         std::vector<Change>& changes, Outcomes& outcomes, JobProgress& next) const {
     const DeadLetter& record = detail.record;
     JobCounts& counts = next.counts;
-    if (record.version != head.version) {
+    const std::string mark = mark_of(record);
+    const std::size_t taken = next.sending.size();
+    if (is_held(next, mark)) {
+      leave(record.id, item_behind, counts.behind, outcomes);
+    } else if (record.version != head.version) {
       leave(record.id, item_changed, counts.changed, outcomes);
     } else if (!is_replayable(record.status, spec_.quarantined_too)) {
       leave(record.id, item_refused, counts.refused, outcomes);
-    } else if (record.counters.replay >= replay_limit(spec_, record)) {
+    } else if (record.counters.replay >= limit_of(record)) {
       leave(record.id, item_looped, counts.looped, outcomes);
       if (record.status != Status::quarantined) {
         changes.emplace_back(move(record, Status::quarantined));
       }
-    } else {
-      return take_and_repair(detail, recipe, changes, outcomes, next);
+    } else if (auto done = take_and_repair(detail, recipe, changes, outcomes, next); !done) {
+      return done;
     }
+    // It stays where it is, so the rest of its key does.
+    if (next.sending.size() == taken && is_open(record.status)) hold(next, mark);
     return {};
+  }
+
+  [[nodiscard]] std::uint32_t limit_of(const DeadLetter& record) const {
+    return replay_limit(spec_.most_replays, rules_for(targets_, record).limit);
   }
 
   /// A recipe makes a version first, in the same write: what is sent is what stands there.
@@ -169,7 +223,7 @@ class Replay {
       }
     }
     changes.emplace_back(std::move(transition));
-    next.sending.push_back({record.id, record.occurrence});
+    next.sending.push_back({record.id, record.occurrence, record.fingerprint.hash});
     return {};
   }
 
@@ -188,7 +242,8 @@ class Replay {
         continue;
       }
       const std::string target = target_of(detail->record);
-      by_target[target].push_back(replay_of(*detail, target, spec_, now_));
+      by_target[target].push_back(
+          replay_of(*detail, target, spec_, rules_for(targets_, detail->record).count, now_));
       going.push_back(std::move(detail->record));
     }
     for (const auto& [target, publications] : by_target) {
@@ -202,14 +257,20 @@ class Replay {
 
   /// Taken, and not `replaying` any more: it came back or was cured before we could write that it
   /// was sent, or a person stepped in.
-  static void settle_early(const Result<RecordDetail>& detail, const Taken& taken,
-                           JobProgress& next, Outcomes& outcomes) {
+  void settle_early(const Result<RecordDetail>& detail, const Taken& taken, JobProgress& next,
+                    Outcomes& outcomes) const {
     const bool back = detail && detail->record.occurrence > taken.occurrence;
     const bool cured = detail && !back && detail->record.status == Status::resolved;
     ++(back || cured ? next.counts.ok : next.counts.changed);
-    if (back) ++next.counts.returned;
+    if (back) came_back(detail->record, taken.group, next);
     if (cured) ++next.counts.verified;
     outcomes.emplace_back(taken.id, back ? item_returned : cured ? item_verified : item_changed);
+  }
+
+  void came_back(const DeadLetter& record, const Id128& sent_from, JobProgress& next) const {
+    ++next.counts.returned;
+    count_return(next, sent_from, record);
+    hold(next, mark_of(record));
   }
 
   /// Nothing can be sent there: the records go back to where they can be dealt with.
@@ -243,9 +304,9 @@ class Replay {
       changes.emplace_back(std::move(transition));
       ++next.counts.ok;
       if (at_once) ++next.counts.presumed;
-      outcomes.emplace_back(record.id,
-                            at_once ? std::string(item_presumed)
-                                    : std::string(sent_mark) + std::to_string(record.occurrence));
+      const Taken sent{record.id, record.occurrence, record.fingerprint.hash};
+      outcomes.emplace_back(record.id, at_once ? std::string(item_presumed) : text_of(sent));
+      if (!at_once && few_at_a_time()) next.awaiting.push_back(sent);
     }
     if (!going.empty()) next.last_sent = now_;
     auto written = write(std::move(changes), std::move(outcomes), std::move(next), acted);
@@ -260,44 +321,55 @@ class Replay {
   /// What became of those that were sent.
   Result<Stepped> watch() {
     const JobCounts& counts = progress_.counts;
-    const std::uint64_t open = counts.ok - counts.verified - counts.presumed - counts.returned;
-    if (open == 0) return Stepped{progress_, progress_.listed};
+    if (counts.awaited() == 0) return Stepped{progress_, progress_.listed};
     const TimePoint due = progress_.last_sent.value_or(now_) + spec_.watch;
     // A wave is waited for, and a few are quickly looked at; many only once, when time is up.
-    const bool worth_a_look = (spec_.canary > 0 && !progress_.listed) || counts.ok <= few;
+    const bool worth_a_look =
+        few_at_a_time() || (spec_.canary > 0 && !progress_.listed) || counts.ok <= few;
     if (!worth_a_look && now_ < due) return Stepped{progress_, false, {}, due};
+    const auto looked =
+        few_at_a_time() ? settle(progress_.awaiting, now_ >= due) : look_at_all(now_ >= due);
+    if (!looked) return looked.error();
+    if (progress_.counts.awaited() == 0) return Stepped{progress_, progress_.listed};
+    return Stepped{progress_, false, {}, std::min(now_ + look_every, std::max(due, now_))};
+  }
+
+  /// Whether those that are awaited are so few that the progress names them.
+  [[nodiscard]] bool few_at_a_time() const noexcept {
+    return spec_.concurrency > 0 || job_.spec.by_key;
+  }
+
+  Result<void> look_at_all(bool time_is_up) {
     std::string after;
     while (true) {
       const auto items =
           office_.extras().ledger->documents(job_item_kind(job_.id), after, watch_page);
       if (!items) return items.error();
-      if (items->empty()) break;
-      if (const auto settled = settle(*items, now_ >= due); !settled) return settled.error();
+      if (items->empty()) return {};
+      std::vector<Taken> sent;
+      for (const Document& item : *items) {
+        if (const auto each = parse_sent(item)) sent.push_back(*each);
+      }
+      if (auto settled = settle(sent, time_is_up); !settled) return settled;
       after = items->back().key;
     }
-    const JobCounts& now = progress_.counts;
-    const bool all = now.ok == now.verified + now.presumed + now.returned;
-    if (all) return Stepped{progress_, progress_.listed};
-    return Stepped{progress_, false, {}, std::min(now_ + look_every, std::max(due, now_))};
   }
 
-  Result<void> settle(const std::vector<Document>& items, bool time_is_up) {
+  Result<void> settle(const std::vector<Taken>& all, bool time_is_up) {
     JobProgress next = progress_;
     std::vector<Change> changes;
     Outcomes outcomes;
-    for (const Document& item : items) {
-      const auto occurrence = sent_occurrence(item.body);
-      const auto id = parse_id(item.key);
-      if (!occurrence || !id) continue;
-      const auto detail = office_.get(RecordId{*id});
+    for (const Taken& sent : all) {
+      const auto detail = office_.get(sent.id);
       if (!detail && !is_overtaken(detail.error())) return detail.error();
-      const auto outcome = detail ? outcome_of(detail->record, *occurrence, time_is_up, changes)
+      const auto outcome = detail ? outcome_of(detail->record, sent.occurrence, time_is_up, changes)
                                   : std::optional(item_presumed);  // removed by somebody
       if (!outcome) continue;
-      if (*outcome == item_returned) ++next.counts.returned;
+      if (*outcome == item_returned) came_back(detail->record, sent.group, next);
       if (*outcome == item_verified) ++next.counts.verified;
       if (*outcome == item_presumed) ++next.counts.presumed;
-      outcomes.emplace_back(RecordId{*id}, std::string(*outcome));
+      outcomes.emplace_back(sent.id, std::string(*outcome));
+      std::erase(next.awaiting, sent);
     }
     if (outcomes.empty()) return {};
     const auto written = write(std::move(changes), std::move(outcomes), std::move(next));

@@ -71,6 +71,20 @@ TEST_F(EventsTest, TellsOfDeadLettersAndOfActsOnGroupsJobsAndQueues) {
   EXPECT_EQ(asked->answer().content_type, "text/event-stream");
 }
 
+TEST_F(EventsTest, TellsOfDeadLettersThatAreRemovedForGood) {
+  options_.discard_grace = std::chrono::hours{1};
+  const std::string id = dead(R"("id":"gone")");
+  const auto asked = listen("?types=removed&source=payments");
+  const auto other = listen("?types=removed&source=orders");
+  const std::string group = get("/v1/groups").at("groups.0.id");
+  EXPECT_EQ(say("POST", "/v1/dead-letters/" + id + "/discard", "{}").status(), 200);
+  clock_.advance(std::chrono::hours{1});
+  ASSERT_TRUE(hears(*asked, "event: removed\ndata: {\"id\":\"" + id)) << asked->so_far();
+  EXPECT_NE(asked->so_far().find(group), std::string::npos) << asked->so_far();
+  EXPECT_EQ(get("/v1/dead-letters/" + id).status(), 404);
+  EXPECT_EQ(other->so_far().find(id), std::string::npos) << "it is of another source";
+}
+
 TEST_F(EventsTest, GoesOnAfterTheLastEventIdAlsoWhenTheServerWasRestarted) {
   const auto first = listen();
   dead(R"("id":"heard")");

@@ -95,6 +95,66 @@ TEST_F(ReplayRoutesTest, AFixThatDoesNotWorkIsStoppedAfterTheCanary) {
   EXPECT_FALSE(get("/v1/dead-letters?q=status:resolved").says("BadOrder"));
 }
 
+TEST_F(ReplayRoutesTest, AFixThatDoesNotWorkOpensTheGroupThatWasBeingFixed) {
+  kill(6);
+  const std::string group = get("/v1/groups").at("groups.0.id");
+  EXPECT_EQ(say("PATCH", "/v1/groups/" + group, R"({"status":"fixing"})").status(), 200);
+  const std::string id = replay(R"(,"canary":2,"watch":"1h")");
+  work(2, R"("dead_letter","reason":"BadOrder","description":"no such customer")");
+  ASSERT_TRUE(comes([&] { return job(id).at("job.state") == "stopped"; })) << job(id);
+  EXPECT_EQ(get("/v1/groups/" + group).at("status"), "open");
+  EXPECT_EQ(job(id).at("progress.returned_to.0.group"), group) << job(id);
+  EXPECT_EQ(job(id).at("progress.returned_to.0.same"), "true") << job(id);
+}
+
+TEST_F(ReplayRoutesTest, AConfiguredProfileSaysHowOftenAMessageMayBeSentBack) {
+  Profile once = must(find_profile("standard"));
+  once.replay_limit = 0;
+  options_.rules.set(once);
+  kill(1);
+  const std::string id = replay("");
+  ASSERT_TRUE(comes([&] { return job(id).at("job.state") == "done"; })) << job(id);
+  EXPECT_EQ(job(id).at("progress.looped"), "1") << job(id);
+  // Rules that are read again hold for jobs, too.
+  once.replay_limit = 3;
+  ProfileBook rules;
+  rules.set(once);
+  must(service_->use(rules));
+  const std::string again =
+      say("POST", "/v1/jobs",
+          R"({"act":"replay","query":"source:orders","quarantined_too":true,"start":true})")
+          .at("job.id");
+  work(1, R"("complete")");
+  ASSERT_TRUE(comes([&] { return job(again).at("job.state") == "done"; })) << job(again);
+  EXPECT_EQ(job(again).at("progress.ok"), "1") << job(again);
+}
+
+TEST_F(ReplayRoutesTest, APlanShowsKeysHeadersAndHowManyMayBeOnTheWay) {
+  EXPECT_EQ(say("PUT", "/v1/queues/orders", "{}").status(), 201);
+  for (int i = 0; i < 3; ++i) {
+    say("POST", "/v1/dead-letters",
+        R"({"source":"orders","error":"x","key":"k","headers":[{"name":"x-death","value":"1"}],"id":")" +
+            std::to_string(i) + "\"}");
+  }
+  const Told plan = say("POST", "/v1/jobs",
+                        R"({"act":"replay","query":"source:orders","order":"key","concurrency":2,)"
+                        R"("strip":["X-Death"],"set_headers":{"via":"office"}})");
+  ASSERT_EQ(plan.status(), 201) << plan;
+  EXPECT_EQ(plan.at("job.order"), "key");
+  EXPECT_EQ(plan.at("job.concurrency"), "2");
+  EXPECT_EQ(plan.at("preview.keys.count"), "1");
+  EXPECT_EQ(plan.at("preview.keys.followers"), "2");
+  EXPECT_EQ(plan.at("preview.keys.longest.0.key"), "k");
+  EXPECT_EQ(plan.at("preview.strip.0.name"), "X-Death");
+  EXPECT_EQ(plan.at("preview.strip.0.in_sample"), "3");
+  EXPECT_EQ(plan.at("preview.set_headers.0"), "via");
+  EXPECT_EQ(say("POST", "/v1/jobs", R"({"act":"archive","query":"source:orders","order":"key"})")
+                .status(),
+            400);
+  EXPECT_EQ(say("POST", "/v1/jobs", R"({"act":"replay","query":"a","concurrency":1001})").status(),
+            400);
+}
+
 TEST_F(ReplayRoutesTest, WhatNobodySpeaksOfIsPresumedCuredWhenTheWatchEnds) {
   kill(3);
   const std::string id = replay(R"(,"watch":"10s")");

@@ -22,11 +22,13 @@ class JobsTest : public ::testing::Test {
  protected:
   static RecordId id_of(std::size_t i) { return RecordId{{7, i}}; }
 
-  void die(std::size_t from, std::size_t count, const std::string& source = "payments") {
+  void die(std::size_t from, std::size_t count, const std::string& source = "payments",
+           const std::string& key = "") {
     for (std::size_t i = from; i < from + count; ++i) {
       auto message = std::make_shared<Message>();
       message->source = source;
       message->id = std::to_string(i);
+      message->key = key;
       auto record = std::make_shared<DeadLetter>();
       record->id = id_of(i);
       record->message = message;

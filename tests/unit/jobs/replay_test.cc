@@ -1,62 +1,12 @@
-#include <set>
-
-#include "unit/jobs/fixture.h"
+#include "unit/jobs/replaying.h"
 
 #include "dlo/core/identity.h"
 #include "dlo/jobs/job_runner.h"
-#include "dlo/jobs/replay_step.h"
 
 namespace dlo {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Queues that drop repeats, as ours do.
-class ReplayTest : public JobsTest {
- protected:
-  Job plan_replay(ReplaySpec replay = {}) {
-    JobSpec spec;
-    spec.replay = std::move(replay);
-    spec.query = "source:payments";
-    spec.notes = "fixed in 1.4";
-    return plan(spec);
-  }
-  ReplayTargets targets() {
-    return {[](const std::string& target) -> Result<void> {
-              if (target != "gone") return {};
-              return Error{Code::not_found, "test", "there is no queue gone"};
-            },
-            [this](const std::string& target, std::span<const Publication> all,
-                   TimePoint) -> Result<void> {
-              for (const Publication& each : all) {
-                ++sent_;
-                if (!known_.insert(each.dedupe_id).second) continue;
-                arrived_.push_back(each);
-                arrived_.back().dedupe_id = target;
-              }
-              if (fails_after_sending_) return Error{Code::unavailable, "test", "cut off"};
-              return {};
-            }};
-  }
-  Result<Stepped> go(const Job& job, std::size_t most = 100, TimePoint now = noon) {
-    return replay_step(office_, targets(), job, must(book_.progress(job.id)), most, now);
-  }
-  /// The message died again, as the engine would record it.
-  void come_back(std::size_t i, std::uint32_t occurrence) {
-    auto record = std::make_shared<DeadLetter>(must(office_.get(id_of(i))).record);
-    record->occurrence = occurrence;
-    record->status = Status::pending;
-    record->resolution.reset();
-    record->died_at = noon + 1h;
-    const Change change = Append{record, {}};
-    must(office_.apply({&change, 1}));
-  }
-
-  std::vector<Publication> arrived_;
-  std::set<std::string> known_;
-  std::size_t sent_ = 0;
-  bool fails_after_sending_ = false;
-};
 
 TEST_F(ReplayTest, SendsEachBackToItsSourceAndPresumesThoseCuredThatDoNotReturn) {
   die(0, 3);
@@ -295,13 +245,17 @@ TEST_F(ReplayTest, ARunnerStopsAJobWithTheReasonAndFailsOneThatCannotGoOn) {
 
 TEST_F(ReplayTest, AJobAndItsProgressComeBackAsTheyWereWritten) {
   ReplaySpec spec{"orders", 7, 80, Millis{5s}, 4, true, {"a", "b"}};
+  spec.concurrency = 9;
   const Job job = plan_replay(spec);
   EXPECT_EQ(must(book_.get(job.id)), job);
   JobProgress progress;
-  progress.counts = {1, 2, 3, 4, 5, 6, 7};
+  progress.counts = {1, 2, 3, 4, 5, 6, 7, 8};
   progress.listed = true;
-  progress.sending = {{id_of(1), 2}, {id_of(2), 1}};
+  progress.sending = {{id_of(1), 2, {9, 9}}, {id_of(2), 1}};
+  progress.awaiting = {{id_of(3), 1, {8, 8}}};
   progress.last_sent = noon;
+  progress.returned_to = {{{1, 2}, 3, true}, {{4, 5}, 6, false}};
+  progress.held = {"a", "b"};
   EXPECT_EQ(must(parse_job_progress(to_json(progress))), progress);
 }
 

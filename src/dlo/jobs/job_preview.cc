@@ -1,0 +1,96 @@
+// What a job would do, without doing it.
+#include <algorithm>
+#include <utility>
+
+#include "dlo/jobs/drafts.h"
+#include "dlo/jobs/job_book.h"
+
+namespace dlo {
+namespace {
+
+constexpr std::uint64_t counted_up_to = 10'000;
+constexpr std::size_t counted_page = 1'000;
+constexpr std::size_t sample_size = 5;
+constexpr std::size_t longest_keys = 5;
+
+/// How many stand behind another of their key.
+class Keys {
+ public:
+  void add(const std::string& key) {
+    if (!key.empty()) ++counts_[key];
+  }
+  void write(JobPreview& preview) const {
+    preview.keys = counts_.size();
+    for (const auto& [key, count] : counts_) {
+      if (count == 1) continue;
+      preview.followers += count - 1;
+      preview.longest.emplace_back(key, count - 1);
+    }
+    std::stable_sort(preview.longest.begin(), preview.longest.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    if (preview.longest.size() > longest_keys) preview.longest.resize(longest_keys);
+  }
+
+ private:
+  std::map<std::string, std::uint64_t> counts_;  // of at most `counted_up_to` records
+};
+
+/// Which headers do not go along, or go along otherwise, as far as the sample shows.
+Result<void> look_at_headers(Office& office, const ReplaySpec& spec, JobPreview& preview) {
+  for (const std::string& name : spec.strip) preview.strip.try_emplace(name, 0);
+  for (const Header& header : spec.set_headers) preview.set_headers.push_back(header.name);
+  if (preview.strip.empty()) return {};
+  for (const RecordHead& head : preview.sample) {
+    const auto detail = office.get(head.id);
+    if (!detail && detail.error().code == Code::not_found) continue;  // removed meanwhile
+    if (!detail) return detail.error();
+    const Headers headers = newest_draft(*detail).headers;
+    for (auto& [name, count] : preview.strip) {
+      const std::vector<std::string> names{name};
+      const bool there = std::any_of(headers.begin(), headers.end(),
+                                     [&](const Header& each) { return is_stripped(each, names); });
+      count += there ? 1 : 0;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<JobPreview> JobBook::preview(const Job& job) {
+  auto query = query_of(job);
+  if (!query) return query.error();
+  const std::uint64_t most = std::min(counted_up_to, job.spec.limit.value_or(UINT64_MAX));
+  JobPreview preview;
+  Keys keys;
+  query->limit = counted_page;
+  while (preview.count < most) {
+    auto page = office_.list(*query);
+    if (!page) return page.error();
+    for (RecordHead& head : page->rows) {
+      if (preview.count == most) break;
+      ++preview.count;
+      if (job.spec.replay) {
+        ++preview.targets[job.spec.replay->target.empty() ? head.source : job.spec.replay->target];
+        keys.add(head.key);
+      }
+      if (preview.sample.size() < sample_size) preview.sample.push_back(std::move(head));
+    }
+    preview.at_least = page->next.has_value() && !(job.spec.limit && preview.count == most);
+    // A slow query is asked once: a plan that is quick and says "at least" beats an exact one.
+    if (!page->next || page->partial) break;
+    query->after = page->next;
+  }
+  if (job.spec.replay) {
+    keys.write(preview);
+    if (auto looked = look_at_headers(office_, *job.spec.replay, preview); !looked) {
+      return looked.error();
+    }
+  }
+  if (job.spec.rate) {
+    preview.takes = Millis{static_cast<std::int64_t>(preview.count * 1000 / *job.spec.rate)};
+  }
+  return preview;
+}
+
+}  // namespace dlo

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unit/jobs/fixture.h"
+
+#include "dlo/jobs/replay_step.h"
+
+namespace dlo {
+
+/// Queues that drop repeats, as ours do.
+class ReplayTest : public JobsTest {
+ protected:
+  Job plan_replay(ReplaySpec replay = {}) {
+    JobSpec spec;
+    spec.replay = std::move(replay);
+    spec.query = "source:payments";
+    spec.notes = "fixed in 1.4";
+    return plan(spec);
+  }
+  ReplayTargets targets() {
+    return {[](const std::string& target) -> Result<void> {
+              if (target != "gone") return {};
+              return Error{Code::not_found, "test", "there is no queue gone"};
+            },
+            [this](const std::string& target, std::span<const Publication> all,
+                   TimePoint) -> Result<void> {
+              for (const Publication& each : all) {
+                ++sent_;
+                if (!known_.insert(each.dedupe_id).second) continue;
+                arrived_.push_back(each);
+                arrived_.back().dedupe_id = target;
+              }
+              if (fails_after_sending_) return Error{Code::unavailable, "test", "cut off"};
+              return {};
+            }};
+  }
+  std::vector<std::string> arrived_ids() const {
+    std::vector<std::string> ids;
+    for (const Publication& each : arrived_) ids.push_back(each.message->id);
+    return ids;
+  }
+  Result<Stepped> go(const Job& job, std::size_t most = 100, TimePoint now = noon) {
+    return replay_step(office_, targets(), job, must(book_.progress(job.id)), most, now);
+  }
+  /// The message died again, as the engine would record it.
+  void come_back(std::size_t i, std::uint32_t occurrence) {
+    auto record = std::make_shared<DeadLetter>(must(office_.get(id_of(i))).record);
+    record->occurrence = occurrence;
+    record->status = Status::pending;
+    record->resolution.reset();
+    record->died_at = noon + std::chrono::hours{1};
+    const Change change = Append{record, {}};
+    must(office_.apply({&change, 1}));
+  }
+
+  std::vector<Publication> arrived_;
+  std::set<std::string> known_;
+  std::size_t sent_ = 0;
+  bool fails_after_sending_ = false;
+};
+
+}  // namespace dlo
