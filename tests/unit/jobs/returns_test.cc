@@ -13,9 +13,9 @@ class ReturnsTest : public ReplayTest {
     request.only_group = id;
     return must(office_.aggregate(request)).groups.at(0);
   }
-  void say(GroupStatus status) {
+  void say(GroupStatus status, const Id128& id = {}) {
     EditGroup edit;
-    edit.fingerprint = group().fingerprint;
+    edit.fingerprint = group(id).fingerprint;
     edit.status = status;
     edit.snoozed_until = status == GroupStatus::snoozed ? std::optional(noon + 24h) : std::nullopt;
     const Change change = edit;
@@ -72,8 +72,16 @@ TEST_F(ReturnsTest, WhatPeopleSnoozedStaysTheirs) {
 
 TEST_F(ReturnsTest, AnotherFailureIsAnotherGroupAndLeavesThisOneAlone) {
   const Id128 other{5, 5};
+  die(50, 1, "others");
+  auto record = std::make_shared<DeadLetter>(must(office_.get(id_of(50))).record);
+  record->occurrence = 2;
+  record->fingerprint.hash = other;
+  const Change change = Append{record, {}};
+  must(office_.apply({&change, 1}));
+  say(GroupStatus::acknowledged, other);
   const Stepped stopped = fail_as(other);
   EXPECT_EQ(group().status, GroupStatus::fixing) << "it may well be fixed";
+  EXPECT_EQ(group(other).status, GroupStatus::acknowledged) << "nobody tried to fix that";
   ASSERT_EQ(stopped.progress.returned_to.size(), 1U);
   EXPECT_EQ(stopped.progress.returned_to[0], (ReturnedTo{other, 2, false}));
 }
