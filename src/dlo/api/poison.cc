@@ -1,7 +1,9 @@
 #include "dlo/api/poison.h"
 
 #include <charconv>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "dlo/api/answers.h"
@@ -15,6 +17,9 @@
 
 namespace dlo::api {
 namespace {
+
+constexpr std::uint64_t usual_items = 100;
+constexpr std::uint64_t most_items = 1'000;
 
 /// Nobody is told: the instance failed when its item was poisoned, and a retry is a person's act.
 class NoHooks final : public OwnerHooks {
@@ -48,16 +53,30 @@ Result<std::optional<PoisonDetail>> find(const Book& book, std::int64_t id) {
 }
 
 HttpResponse list(const Book& book, const Request& request) {
-  std::optional<std::string> instance;
-  if (const auto* given = request.find("instance")) instance = *given;
+  PoisonQuery query{.kind = book.kind};
+  if (const auto* given = request.find("instance")) query.instance = *given;
+  const auto after = request.number("after", 0, 0, std::numeric_limits<std::int64_t>::max());
+  if (!after) return problem_of(after.error());
+  const auto limit = request.number("limit", usual_items, 1, most_items);
+  if (!limit) return problem_of(limit.error());
+  query.after = static_cast<std::int64_t>(*after);
+  query.limit = *limit;
+  std::optional<std::int64_t> next;
   JsonWriter json;
   json.begin_object().key("items").begin_array();
   if (PoisonBook* poison = book.office.extras().poison) {
-    const auto items = poison->list(book.kind, instance);
+    const auto items = poison->list(query);
     if (!items) return problem_of(items.error());
     for (const PoisonItem& item : *items) json.raw(to_json(item));
+    if (items->size() == query.limit) next = items->back().poison_id;
   }
-  json.end_array().end_object();
+  json.end_array().key("next");
+  if (next) {
+    json.number(*next);
+  } else {
+    json.null();
+  }
+  json.end_object();
   return json_answer(json.take());
 }
 
@@ -144,13 +163,15 @@ std::vector<Route> poison_routes(Office& office, QueueHall* hall) {
   const Book orchestrations{office, hall, PoisonKind::orchestration};
   const Book activities{office, hall, PoisonKind::activity};
   return {
-      route("GET", "/v1/poison/orchestrations", Role::reader, orchestrations, list, {"instance"}),
+      route("GET", "/v1/poison/orchestrations", Role::reader, orchestrations, list,
+            {"instance", "after", "limit"}),
       route("GET", "/v1/poison/orchestrations/{poison_id}", Role::reader, orchestrations, show),
       route("DELETE", "/v1/poison/orchestrations/{poison_id}", Role::operator_, orchestrations,
             remove),
       route("POST", "/v1/poison/orchestrations/{poison_id}/retry", Role::operator_, orchestrations,
             retry),
-      route("GET", "/v1/poison/activities", Role::reader, activities, list, {"instance"}),
+      route("GET", "/v1/poison/activities", Role::reader, activities, list,
+            {"instance", "after", "limit"}),
       route("GET", "/v1/poison/activities/{poison_id}", Role::reader, activities, show),
       route("DELETE", "/v1/poison/activities/{poison_id}", Role::operator_, activities, remove),
       route("POST", "/v1/poison/activities/{poison_id}/retry", Role::operator_, activities, retry),

@@ -212,6 +212,9 @@ void add_poison(CLI::App& app, Parsed& parsed, Context& context) {
   };
   auto* all = verb("list", "What is poisoned", poison_list);
   all->add_option("--instance", arguments.instance, "Of this instance only");
+  all->add_option("--limit", arguments.limit, "So many at once, 100 unless told")
+      ->check(CLI::Range(1, 1000));
+  all->add_option("--after", arguments.after, "Behind this id, to read on");
   add_output(all, context);
   verb("show", "One item with its input", poison_show)->add_option("id", arguments.id)->required();
   auto* remove = verb("remove", "Acknowledge and discard; prints true or false", poison_remove);

@@ -58,8 +58,10 @@ int poison_list(Context& context, const PoisonArguments& arguments) {
   if (!address) return refuse(context, address.error());
   const auto client = connect(context, Need::look);
   if (!client) return refuse(context, client.error());
-  const auto reply =
-      ask_for(**client, {"GET", address->with_some("instance", arguments.instance).text()});
+  const auto reply = ask_for(**client, {"GET", address->with_some("instance", arguments.instance)
+                                                   .with("after", std::to_string(arguments.after))
+                                                   .with("limit", std::to_string(arguments.limit))
+                                                   .text()});
   if (!reply) return refuse(context, reply.error());
   const auto& items = member(reply->value, "items").items;
   if (context.format == Format::json || context.format == Format::ndjson) {
@@ -70,6 +72,9 @@ int poison_list(Context& context, const PoisonArguments& arguments) {
     context.out << "Nothing is poisoned.\n";
   } else {
     print_items(context, items);
+  }
+  if (const std::string next = text_of(reply->value, "next"); !next.empty()) {
+    context.err << "There may be more: --after " << next << "\n";
   }
   return items.empty() ? exit_nothing_matched : exit_ok;
 }

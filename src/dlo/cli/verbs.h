@@ -94,6 +94,8 @@ int audit_verify(Context& context, const AuditArguments& arguments);
 struct PoisonArguments {
   std::string kind;  // orchestrations or activities
   std::string instance;
+  std::size_t limit = 100;
+  std::int64_t after = 0;
   std::int64_t id = 0;
   bool yes = false;
 };

@@ -229,7 +229,15 @@ Result<std::vector<PoisonItem>> DurableRuntime::list_poison(
     PoisonKind kind, const std::optional<std::string>& instance) {
   PoisonBook* book = parts_.office.extras().poison;
   if (book == nullptr) return std::vector<PoisonItem>{};
-  return book->list(kind, instance);
+  PoisonQuery query{.kind = kind, .instance = instance};
+  std::vector<PoisonItem> all;
+  while (true) {
+    auto page = book->list(query);
+    if (!page) return page;
+    std::move(page->begin(), page->end(), std::back_inserter(all));
+    if (page->size() < query.limit) return all;
+    query.after = all.back().poison_id;
+  }
 }
 
 Result<std::optional<PoisonDetail>> DurableRuntime::get_poison(PoisonKind kind,

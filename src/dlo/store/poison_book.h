@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +37,14 @@ struct PoisonDetail {
   return is_open(status) && status != Status::replaying && status != Status::replayed;
 }
 
+/// A page of the book: as many as there may be, it is never read whole.
+struct PoisonQuery {
+  PoisonKind kind = PoisonKind::orchestration;
+  std::optional<std::string> instance;  // of this one only
+  std::int64_t after = 0;               // the last poison id of the page before
+  std::size_t limit = 1'000;
+};
+
 /// What the book shows of a record that has an owner.
 [[nodiscard]] PoisonItem poison_item_of(const DeadLetter& record);
 
@@ -44,8 +53,8 @@ struct PoisonDetail {
 class PoisonBook {
  public:
   virtual ~PoisonBook() = default;
-  virtual Result<std::vector<PoisonItem>> list(PoisonKind kind,
-                                               const std::optional<std::string>& instance) = 0;
+  /// By poison id, those above `query.after`.
+  virtual Result<std::vector<PoisonItem>> list(const PoisonQuery& query) = 0;
   virtual Result<std::optional<PoisonDetail>> get(PoisonKind kind, std::int64_t poison_id) = 0;
   virtual Result<std::uint64_t> count(PoisonKind kind) = 0;
 };

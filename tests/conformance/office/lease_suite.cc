@@ -43,6 +43,21 @@ TEST_P(OfficeSuite, WhatIsNotDueIsNotClaimed) {
   EXPECT_EQ(ids_of(claim(10, noon + Millis{1})), std::vector{id_of(1)}) << "due at its very moment";
 }
 
+TEST_P(OfficeSuite, AClockSetBackAnHourFreesNothingEarlyAndHoldsNothingForGood) {
+  apply({append_of(a_waiting(1, noon)), append_of(a_waiting(2, noon)),
+         append_of(a_waiting(3, noon + seconds{1}))});
+  const auto held = claim(2, noon);
+  ASSERT_EQ(ids_of(held), (std::vector{id_of(1), id_of(2)}));
+  const TimePoint back = noon - hours{1};
+  append(a_waiting(4, back + seconds{1}));
+  EXPECT_TRUE(claim(9, back).empty());
+  EXPECT_EQ(ids_of(claim(9, back + seconds{1})), std::vector{id_of(4)});
+  apply_one(settle(held[0], Status::pending, back + seconds{2}));
+  EXPECT_EQ(record(id_of(1)).status, Status::pending) << "its lease is as good as before";
+  EXPECT_EQ(ids_of(claim(9, noon + hours{1})),
+            (std::vector{id_of(4), id_of(1), id_of(2), id_of(3)}));
+}
+
 TEST_P(OfficeSuite, OnlyWaitingAndPendingRecordsAreHandedOut) {
   std::uint64_t n = 0;
   for (const Status status : all_statuses()) {

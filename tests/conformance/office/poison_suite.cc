@@ -28,21 +28,45 @@ TEST_P(OfficeSuite, PoisonedItemsAreListedByKindAndInstance) {  // S3-31, S3-32,
          append_of(owned(5, "i-1", Activity{"ship", 9})), append_of(a_letter(6))});
   using Ids = std::vector<RecordId>;
   PoisonBook& book = poison();
-  EXPECT_EQ(records(must(book.list(PoisonKind::orchestration, std::nullopt))),
+  EXPECT_EQ(records(must(book.list({.kind = PoisonKind::orchestration}))),
             (Ids{id_of(1), id_of(3)}));
-  EXPECT_EQ(records(must(book.list(PoisonKind::activity, std::nullopt))),
+  EXPECT_EQ(records(must(book.list({.kind = PoisonKind::activity}))),
             (Ids{id_of(2), id_of(4), id_of(5)}));
-  EXPECT_EQ(records(must(book.list(PoisonKind::activity, "i-1"))), (Ids{id_of(2), id_of(5)}));
-  EXPECT_EQ(records(must(book.list(PoisonKind::orchestration, "i-2"))), Ids{id_of(3)});
-  EXPECT_TRUE(must(book.list(PoisonKind::orchestration, "")).empty());
+  EXPECT_EQ(records(must(book.list({.kind = PoisonKind::activity, .instance = "i-1"}))),
+            (Ids{id_of(2), id_of(5)}));
+  EXPECT_EQ(records(must(book.list({.kind = PoisonKind::orchestration, .instance = "i-2"}))),
+            Ids{id_of(3)});
+  EXPECT_TRUE(must(book.list({.kind = PoisonKind::orchestration, .instance = ""})).empty());
   EXPECT_EQ(must(book.count(PoisonKind::orchestration)), 2U);
   EXPECT_EQ(must(book.count(PoisonKind::activity)), 3U);
+}
+
+TEST_P(OfficeSuite, ThePoisonBookIsReadByPages) {
+  for (std::uint64_t n = 1; n <= 7; ++n) append(owned(n, n % 2 == 0 ? "even" : "odd", {}));
+  PoisonQuery query{.kind = PoisonKind::orchestration, .limit = 3};
+  std::vector<std::size_t> pages;
+  using Ids = std::vector<RecordId>;
+  Ids seen;
+  while (true) {
+    const auto page = must(poison().list(query));
+    pages.push_back(page.size());
+    for (const RecordId& id : records(page)) seen.push_back(id);
+    if (page.empty()) break;
+    query.after = page.back().poison_id;
+  }
+  EXPECT_EQ(pages, (std::vector<std::size_t>{3, 3, 1, 0}));
+  EXPECT_EQ(seen, (Ids{id_of(1), id_of(2), id_of(3), id_of(4), id_of(5), id_of(6), id_of(7)}));
+  query = {.kind = PoisonKind::orchestration, .instance = "odd", .limit = 2};
+  query.after = must(poison().list(query)).back().poison_id;
+  EXPECT_EQ(records(must(poison().list(query))), (Ids{id_of(5), id_of(7)}));
+  query.limit = 0;
+  EXPECT_TRUE(must(poison().list(query)).empty());
 }
 
 TEST_P(OfficeSuite, APoisonedItemTellsWhatDocumentThreeWantsToKnow) {  // S3-37, S3-38
   const DeadLetter letter = owned(1, "i-1", Activity{"pay", 7});
   const Applied first = append(letter);
-  const auto items = must(poison().list(PoisonKind::activity, std::nullopt));
+  const auto items = must(poison().list({.kind = PoisonKind::activity}));
   ASSERT_EQ(items.size(), 1U);
   const PoisonItem& item = items[0];
   EXPECT_EQ(item.poison_id, first.number);
@@ -67,7 +91,7 @@ TEST_P(OfficeSuite, AnItemWithoutErrorTextHasNoLastError) {
   DeadLetter letter = owned(1, "i-1", std::nullopt);
   letter.failure = Failure{};
   append(letter);
-  const auto items = must(poison().list(PoisonKind::orchestration, std::nullopt));
+  const auto items = must(poison().list({.kind = PoisonKind::orchestration}));
   ASSERT_EQ(items.size(), 1U);
   EXPECT_EQ(items[0].last_error, std::nullopt);
   EXPECT_EQ(items[0].activity, std::nullopt);
@@ -80,7 +104,8 @@ TEST_P(OfficeSuite, OnlyOpenRecordsThatWereNotSentBackArePoison) {  // S3-35
     bring_to(owned(++n, "i-1", std::nullopt), status);
     if (is_open(status) && status != Status::replaying && status != Status::replayed) ++open;
   }
-  EXPECT_EQ(must(poison().list(PoisonKind::orchestration, "i-1")).size(), open);
+  EXPECT_EQ(must(poison().list({.kind = PoisonKind::orchestration, .instance = "i-1"})).size(),
+            open);
   EXPECT_EQ(must(poison().count(PoisonKind::orchestration)), open);
 }
 

@@ -49,7 +49,7 @@ Hooks on_audit(std::function<void(std::vector<AuditEntry>&)> spoil) {
   return hooks;
 }
 
-Hooks on_poison(std::function<void(PoisonKind&, std::optional<std::string>&)> spoil) {
+Hooks on_poison(std::function<void(PoisonQuery&)> spoil) {
   Hooks hooks;
   hooks.poison = std::move(spoil);
   return hooks;
@@ -330,10 +330,13 @@ std::vector<Sabotage> numbers() {
        {"PoisonedItemsAreListedByKindAndInstance", "APoisonedItemTellsWhatDocumentThreeWantsToKnow",
         "ATakenOutItemIsGoneFromTheBookAndBackWhenItPoisonsAgain",
         "OnlyOpenRecordsThatWereNotSentBackArePoison"},
-       on_poison([](PoisonKind& kind, auto&) { kind = PoisonKind::activity; })},
+       on_poison([](PoisonQuery& q) { q.kind = PoisonKind::activity; })},
       {"instances are not told apart",
        {"PoisonedItemsAreListedByKindAndInstance"},
-       on_poison([](PoisonKind&, std::optional<std::string>& instance) { instance.reset(); })},
+       on_poison([](PoisonQuery& q) { q.instance.reset(); })},
+      {"a page of the poison book is all of it",
+       {"ThePoisonBookIsReadByPages"},
+       on_poison([](PoisonQuery& q) { q.limit = 1'000; })},
       {"poison without an error has an empty one",
        {"AnItemWithoutErrorTextHasNoLastError"},
        [] {

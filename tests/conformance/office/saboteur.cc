@@ -70,21 +70,20 @@ class SabotagedOffice final : public Office, private Ledger, private PoisonBook 
   Result<std::vector<AuditEntry>> audit(std::uint64_t number, std::size_t limit) override {
     return after(good_.extras().ledger->audit(number, limit), hooks_.audit);
   }
-  Result<std::vector<PoisonItem>> list(PoisonKind kind,
-                                       const std::optional<std::string>& instance) override {
-    std::optional<std::string> whose = instance;
-    if (hooks_.poison) hooks_.poison(kind, whose);
-    return after(good_.extras().poison->list(kind, whose), hooks_.poisoned);
+  Result<std::vector<PoisonItem>> list(const PoisonQuery& query) override {
+    PoisonQuery asked = query;
+    if (hooks_.poison) hooks_.poison(asked);
+    return after(good_.extras().poison->list(asked), hooks_.poisoned);
   }
   Result<std::optional<PoisonDetail>> get(PoisonKind kind, std::int64_t poison_id) override {
-    std::optional<std::string> nobody;
-    if (hooks_.poison) hooks_.poison(kind, nobody);
-    return good_.extras().poison->get(kind, poison_id);
+    PoisonQuery asked{.kind = kind};
+    if (hooks_.poison) hooks_.poison(asked);
+    return good_.extras().poison->get(asked.kind, poison_id);
   }
   Result<std::uint64_t> count(PoisonKind kind) override {
-    std::optional<std::string> nobody;
-    if (hooks_.poison) hooks_.poison(kind, nobody);
-    return good_.extras().poison->count(kind);
+    PoisonQuery asked{.kind = kind};
+    if (hooks_.poison) hooks_.poison(asked);
+    return good_.extras().poison->count(asked.kind);
   }
 
   Office& good_;

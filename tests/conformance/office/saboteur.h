@@ -32,7 +32,7 @@ struct Hooks {
   std::function<void(std::vector<ChangeNote>&)> notes;
   std::function<void(std::vector<Document>&)> documents;
   std::function<void(std::vector<AuditEntry>&)> audit;
-  std::function<void(PoisonKind&, std::optional<std::string>& instance)> poison;
+  std::function<void(PoisonQuery&)> poison;
   std::function<void(std::vector<PoisonItem>&)> poisoned;
   bool forgets_on_restart = false;
 };

@@ -57,6 +57,18 @@ TEST_F(PoisonTest, ItemsAreListedByKindAndInstance) {  // S3-31, S3-32, S3-37
   EXPECT_EQ(get("/v1/poison/orchestrations").at("items.1"), "?");
 }
 
+TEST_F(PoisonTest, TheBookIsReadByPages) {
+  for (const std::string instance : {"i1", "i2", "i3"}) poison(instance, "charge");
+  const Told first = get("/v1/poison/activities?limit=2");
+  EXPECT_EQ(first.at("items.1.instance_id"), "i2") << first;
+  EXPECT_EQ(first.at("items.2"), "?");
+  EXPECT_EQ(first.at("next"), first.at("items.1.poison_id"));
+  const Told rest = get("/v1/poison/activities?limit=2&after=" + first.at("next"));
+  EXPECT_EQ(rest.at("items.0.instance_id"), "i3") << rest;
+  EXPECT_EQ(rest.at("next"), "null");
+  EXPECT_EQ(get("/v1/poison/activities?limit=0").status(), 400);
+}
+
 TEST_F(PoisonTest, OneIsShownWithItsInput) {  // S3-33, S3-38
   poison("i1", "charge");
   const std::string id = get("/v1/poison/activities").at("items.0.poison_id");

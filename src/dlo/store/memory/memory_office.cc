@@ -123,13 +123,14 @@ struct MemoryOffice::State final : Ledger, PoisonBook {
     return std::vector<AuditEntry>(first, first + static_cast<std::ptrdiff_t>(count));
   }
 
-  Result<std::vector<PoisonItem>> list(PoisonKind kind,
-                                       const std::optional<std::string>& instance) override {
+  Result<std::vector<PoisonItem>> list(const PoisonQuery& query) override {
     const std::shared_lock lock(mutex);
     std::vector<PoisonItem> items;
-    for (const auto& [number, entry] : tables.poisoned(kind)) {
-      const DeadLetter& record = entry->record;
-      if (instance && record.message->owner->instance != *instance) continue;
+    const auto& all = tables.poisoned(query.kind);
+    for (auto each = all.upper_bound(query.after); each != all.end(); ++each) {
+      if (items.size() >= query.limit) break;
+      const DeadLetter& record = each->second->record;
+      if (query.instance && record.message->owner->instance != *query.instance) continue;
       items.push_back(poison_item_of(record));
     }
     return items;

@@ -18,12 +18,13 @@ const std::string by_number =
     std::string("SELECT ") + head_columns + " FROM records WHERE number = ?";
 const std::string poison_rows = std::string("SELECT ") + head_columns +
                                 " FROM records INDEXED BY records_poison"
-                                " WHERE kind = ? AND class = 1 AND status NOT IN (5, 6)"
-                                " ORDER BY number";
+                                " WHERE kind = ? AND number > ? AND class = 1"
+                                " AND status NOT IN (5, 6) ORDER BY number LIMIT ?";
 const std::string poison_of_instance = std::string("SELECT ") + head_columns +
                                        " FROM records INDEXED BY records_instance"
-                                       " WHERE instance = ? AND class = 1 AND status NOT IN (5, 6)"
-                                       " ORDER BY number";
+                                       " WHERE instance = ? AND kind = ? AND number > ?"
+                                       " AND class = 1 AND status NOT IN (5, 6)"
+                                       " ORDER BY number LIMIT ?";
 const std::string version_rows =
     std::string("SELECT ") + version_columns + " FROM versions WHERE number = ? ORDER BY n";
 const std::string one_group =
@@ -162,14 +163,15 @@ std::vector<AuditEntry> read_audit(Readers::Turn& turn, std::uint64_t after, std
   return entries;
 }
 
-std::vector<PoisonItem> read_poison(Readers::Turn& turn, PoisonKind kind,
-                                    const std::optional<std::string>& instance) {
+std::vector<PoisonItem> read_poison(Readers::Turn& turn, const PoisonQuery& query) {
   std::vector<PoisonItem> items;
-  const auto wanted = static_cast<std::int64_t>(kind);
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  const auto limit = static_cast<std::int64_t>(std::min<std::uint64_t>(query.limit, most));
   Statement& statement =
-      instance ? turn(poison_of_instance).bind(*instance) : turn(poison_rows).bind(kind);
+      query.instance
+          ? turn(poison_of_instance).bind(*query.instance, query.kind, query.after, limit)
+          : turn(poison_rows).bind(query.kind, query.after, limit);
   for (Rows rows(statement); rows.next();) {
-    if (rows->number(column::kind) != wanted) continue;
     Head head = read_head(*rows);
     if (complete(turn, head)) items.push_back(poison_item_of(head.record));
   }

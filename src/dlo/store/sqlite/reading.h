@@ -29,8 +29,7 @@ namespace dlo::sqlite {
 [[nodiscard]] std::vector<AuditEntry> read_audit(Readers::Turn& turn, std::uint64_t after,
                                                  std::size_t limit);
 
-[[nodiscard]] std::vector<PoisonItem> read_poison(Readers::Turn& turn, PoisonKind kind,
-                                                  const std::optional<std::string>& instance);
+[[nodiscard]] std::vector<PoisonItem> read_poison(Readers::Turn& turn, const PoisonQuery& query);
 [[nodiscard]] std::optional<PoisonDetail> read_poison(Readers::Turn& turn, PoisonKind kind,
                                                       std::int64_t number);
 [[nodiscard]] std::uint64_t count_poison(Readers::Turn& turn, PoisonKind kind);

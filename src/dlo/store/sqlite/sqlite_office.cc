@@ -128,11 +128,10 @@ struct SqliteOffice::State final : Ledger, PoisonBook {
       return read_audit(turn, after, limit);
     });
   }
-  Result<std::vector<PoisonItem>> list(PoisonKind kind,
-                                       const std::optional<std::string>& instance) override {
+  Result<std::vector<PoisonItem>> list(const PoisonQuery& query) override {
     return guarded("sqlite.poison", [&]() -> Result<std::vector<PoisonItem>> {
       Readers::Turn turn(readers);
-      return read_poison(turn, kind, instance);
+      return read_poison(turn, query);
     });
   }
   Result<std::optional<PoisonDetail>> get(PoisonKind kind, std::int64_t poison_id) override {
