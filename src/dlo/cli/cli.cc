@@ -356,6 +356,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_demo_and_serve(app, parsed, context);
   add_config(app, parsed, context);
   add_token(app, parsed, context);
+  add_keys(grammar);
   add_audit(app, parsed, context);
   add_poison(app, parsed, context);
   add_help(grammar, "dlo " DLO_VERSION);

@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "dlo/cli/open_office.h"
 #include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::cli {
@@ -20,8 +21,10 @@ int refuse(Context& context, const Error& error) {
 Result<std::unique_ptr<Office>> open_for_reading(const Context& context) {
   SqliteOptions options;
   options.read_only = true;
-  auto opened = SqliteOffice::open(context.data, options);
-  if (opened) return std::unique_ptr<Office>(std::move(*opened));
+  const auto settings = vault_settings(context);
+  if (!settings) return settings.error();
+  auto opened = open_office(context.data, options, *settings, context.now);
+  if (opened) return std::move(opened->office);
   Error error = opened.error();
   if (error.code == Code::not_found) {
     error.detail = "There is no office in '" + context.data +

@@ -7,6 +7,8 @@
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/cli/watching.h"
+#include "dlo/store/sealed/key_book.h"
+#include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::cli {
 namespace {
@@ -139,6 +141,22 @@ void check_directory(Findings& findings, const Context& context) {
   }
 }
 
+/// Of an office on this machine: the files say it, whoever serves them.
+void check_keys(Findings& findings, const Context& context) {
+  SqliteOptions looking;
+  looking.read_only = true;
+  const auto office = SqliteOffice::open(context.data, looking);
+  if (!office) return;
+  const auto keys = read_data_keys(**office);
+  if (!keys) {
+    findings.fail("keys", keys.error().detail, "dlo key list");
+  } else if (keys->empty()) {
+    findings.ok("keys", "nothing is encrypted (docs/security.md)");
+  } else {
+    findings.ok("keys", "what is kept is encrypted under key " + to_string(keys->back().master));
+  }
+}
+
 }  // namespace
 
 int doctor(Context& context, const DoctorArguments& arguments) {
@@ -159,7 +177,10 @@ int doctor(Context& context, const DoctorArguments& arguments) {
   check_office(findings, **client);
   if ((*client)->is_server()) check_queues(findings, **client, context.now);
   check_jobs(findings, **client);
-  if (context.server.empty()) check_directory(findings, context);
+  if (context.server.empty()) {
+    check_directory(findings, context);
+    check_keys(findings, context);
+  }
   if (!arguments.deep) return findings.worst();
   const int whole = audit_verify(context, {});
   if (whole == exit_ok) {

@@ -29,6 +29,7 @@ void add_replay(const Grammar& grammar);  // replay, job
 void add_groups(const Grammar& grammar);  // group
 
 void add_watching(const Grammar& grammar);  // tail, top, doctor, export, import
+void add_keys(const Grammar& grammar);      // key
 void add_help(const Grammar& grammar, const std::string& version);  // completion, man; the last
 
 // Options that many verbs share.

@@ -9,6 +9,7 @@
 #include "dlo/api/service.h"
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/client.h"
+#include "dlo/cli/open_office.h"
 #include "dlo/engine/clock.h"
 #include "dlo/server/http_exchange.h"
 #include "dlo/store/sqlite/sqlite_office.h"
@@ -60,7 +61,7 @@ class Collected final : public HttpExchange {
 /// The API in this process, over a data directory.
 class LocalClient final : public Client {
  public:
-  LocalClient(const Context& context, Need need, std::unique_ptr<SqliteOffice> office,
+  LocalClient(const Context& context, Need need, std::unique_ptr<Office> office,
               std::unique_ptr<EmbeddedQueues> queues)
       : data_(context.data), office_(std::move(office)), queues_(std::move(queues)) {
     api::ServiceOptions options;
@@ -102,7 +103,7 @@ class LocalClient final : public Client {
  private:
   const std::string data_;
   const SystemClock clock_;
-  std::unique_ptr<SqliteOffice> office_;
+  std::unique_ptr<Office> office_;
   std::unique_ptr<EmbeddedQueues> queues_;
   std::optional<api::Service> service_;
 };
@@ -113,7 +114,7 @@ Error explained(Error error, const Context& context) {
                    "'. Name the directory with --data DIR or a server with --server URL, or start "
                    "one: dlo serve --data " +
                    context.data;
-  } else if (error.code == Code::refused) {
+  } else if (error.code == Code::refused && error.where.starts_with("sqlite")) {
     error.detail += ". If it is a server, name it: --server URL (or DLO_SERVER)";
   }
   return error;
@@ -136,16 +137,20 @@ Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Nee
   if (!options.read_only && need != Need::make && !queues_only && !has_office(context)) {
     return explained({Code::not_found, "cli.connect", ""}, context);
   }
-  auto office = SqliteOffice::open(context.data, options);
-  if (!office) return explained(office.error(), context);
+  const auto settings = vault_settings(context);
+  if (!settings) return settings.error();
+  auto opened_office = open_office(context.data, options, *settings, context.now);
+  if (!opened_office) return explained(opened_office.error(), context);
   std::unique_ptr<EmbeddedQueues> queues;
   if (need != Need::look) {
-    auto opened = EmbeddedQueues::open(context.data + "/queues", context.now);
+    EmbeddedOptions housekeeping;
+    housekeeping.sealer = opened_office->vault;
+    auto opened = EmbeddedQueues::open(context.data + "/queues", context.now, housekeeping);
     if (!opened) return opened.error();
     queues = std::move(*opened);
   }
-  return std::unique_ptr<Client>(
-      std::make_unique<LocalClient>(context, need, std::move(*office), std::move(queues)));
+  return std::unique_ptr<Client>(std::make_unique<LocalClient>(
+      context, need, std::move(opened_office->office), std::move(queues)));
 }
 
 }  // namespace dlo::cli

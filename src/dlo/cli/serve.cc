@@ -10,6 +10,7 @@
 #include "dlo/api/service.h"
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/open_office.h"
 #include "dlo/cli/server_note.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/clock.h"
@@ -184,11 +185,12 @@ int serve(Context& context, const ServeArguments& arguments) {
     return exit_usage;
   }
   Signals signals;  // before any thread exists, so that all inherit the mask
-  auto office = SqliteOffice::open(context.data);
-  if (!office) return fail(context, office.error());
   const SystemClock clock;
+  auto opened = open_office(context.data, {}, vault_settings(config), clock.now());
+  if (!opened) return fail(context, opened.error());
+  const std::unique_ptr<Office>& office = opened->office;
   if (const auto safe =
-          check_exposure(**office, *options, config.flag("server.plain_http"), clock.now());
+          check_exposure(*office, *options, config.flag("server.plain_http"), clock.now());
       !safe) {
     return fail(context, safe.error());
   }
@@ -209,9 +211,10 @@ int serve(Context& context, const ServeArguments& arguments) {
                                     : "dlo: In '" + context.data + "/queues' " + trouble + "\n")
                 << std::flush;
   };
+  housekeeping.sealer = opened->vault;
   auto queues = EmbeddedQueues::open(context.data + "/queues", clock.now(), housekeeping);
   if (!queues) return fail(context, queues.error());
-  api::Service service(**office, queues->get(), clock, chosen);
+  api::Service service(*office, queues->get(), clock, chosen);
   for (const Error& trouble : service.troubles()) {
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
   }
@@ -231,7 +234,7 @@ int serve(Context& context, const ServeArguments& arguments) {
   std::thread waiter([&] {
     int number = signals.wait();
     for (; number == SIGHUP; number = signals.wait())
-      reloader.run(service, **server, **office, clock.now());
+      reloader.run(service, **server, *office, clock.now());
     context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;
     service.stop_waiting();
     (*server)->stop(config.duration("server.drain"));

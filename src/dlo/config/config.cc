@@ -149,8 +149,24 @@ class Reader {
     complain(line, unknown_name(what, std::string_view(path).substr(prefix.size()), valid));
   }
 
-  void from_file(const Found& found, const std::string& path, const TextNode& value) {
+  /// A list of scalars as one text; nothing if it is something else.
+  static std::optional<std::string> joined(const TextNode& value) {
+    std::string text;
+    for (const TextNode& each : value.list) {
+      if (each.kind != TextNode::Kind::scalar) return std::nullopt;
+      text += (text.empty() ? "" : ", ") + each.scalar;
+    }
+    return text;
+  }
+
+  void from_file(const Found& found, const std::string& path, TextNode value) {
     const ConfigKey& key = config_keys()[found.key];
+    if (key.kind == ValueKind::places && value.kind == TextNode::Kind::list) {
+      if (auto text = joined(value)) {
+        value.kind = TextNode::Kind::scalar;
+        value.scalar = std::move(*text);
+      }
+    }
     if (value.kind != TextNode::Kind::scalar) {
       return complain(value.line,
                       path + " takes one value: " + std::string(name_of(key.kind)) + ".");
@@ -250,6 +266,9 @@ bool Config::flag(std::string_view path) const {
 }
 Millis Config::duration(std::string_view path) const {
   return Millis{static_cast<std::int64_t>(values_[at(path)].number)};
+}
+std::vector<std::string> Config::places(std::string_view path) const {
+  return split_places(text(path));
 }
 const ConfigOrigin& Config::origin(std::string_view path) const {
   return origins_[at(path)];

@@ -35,6 +35,7 @@ class Config {
   [[nodiscard]] std::uint64_t count(std::string_view path) const;
   [[nodiscard]] bool flag(std::string_view path) const;
   [[nodiscard]] Millis duration(std::string_view path) const;
+  [[nodiscard]] std::vector<std::string> places(std::string_view path) const;
   [[nodiscard]] const ConfigOrigin& origin(std::string_view path) const;
 
   void set(std::size_t key, ConfigValue value, ConfigOrigin origin);

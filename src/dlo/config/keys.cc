@@ -64,6 +64,14 @@ std::vector<ConfigKey> discard_keys() {
   };
 }
 
+std::vector<ConfigKey> vault_keys() {
+  using enum ValueKind;
+  return {
+      {"vault.key_file", text, "", "File with the master keys (`dlo key create FILE`); with it what is kept is encrypted, without it an encrypted office is not opened"},
+      {"vault.indexed", places, "", "Places by which encrypted messages can be searched nevertheless, by equality"},
+  };
+}
+
 std::vector<ConfigKey> service_bus_keys() {
   using enum ValueKind;
   return {
@@ -140,6 +148,8 @@ std::string_view name_of(ValueKind kind) noexcept {
       return "choice";
     case ValueKind::address:
       return "address";
+    case ValueKind::places:
+      return "places";
   }
   return "text";
 }
@@ -147,8 +157,8 @@ std::string_view name_of(ValueKind kind) noexcept {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all = server_keys();
-    for (auto&& part :
-         {tls_keys(), access_keys(), discard_keys(), service_bus_keys(), workflow_keys()}) {
+    for (auto&& part : {tls_keys(), access_keys(), discard_keys(), vault_keys(), service_bus_keys(),
+                        workflow_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -177,6 +187,8 @@ std::string bounds_of(const ConfigKey& key) {
       return join(key.choices);
     case ValueKind::address:
       return "HOST:PORT";
+    case ValueKind::places:
+      return "header.NAME, body.PATH";
     case ValueKind::count:
     case ValueKind::size:
     case ValueKind::duration:

@@ -17,6 +17,7 @@ enum class ValueKind : std::uint8_t {
   duration,  // 1500ms, 30s, 5m, 2h, 7d
   choice,    // one of `choices`
   address,   // HOST:PORT
+  places,    // header.NAME and body.PATH: a list, or one text with commas
 };
 [[nodiscard]] std::string_view name_of(ValueKind kind) noexcept;
 

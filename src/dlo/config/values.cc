@@ -12,6 +12,9 @@
 namespace dlo {
 namespace {
 
+/// Each costs something on every message.
+constexpr std::size_t most_places = 64;
+
 struct Unit {
   std::string_view name;
   std::uint64_t bytes;
@@ -99,7 +102,46 @@ Result<ConfigValue> read_choice(const ConfigKey& key, std::string_view text) {
   return refuse(key, unknown_name("value", text, key.choices));
 }
 
+/// Whether it looks like a place in a message; a path is read by those who use it.
+bool is_place(std::string_view text) {
+  for (const std::string_view prefix : {"header.", "body."}) {
+    if (text.starts_with(prefix) && text.size() > prefix.size()) return true;
+  }
+  return false;
+}
+
+Result<ConfigValue> read_places(const ConfigKey& key, std::string_view text) {
+  std::string joined;
+  const auto places = split_places(text);
+  if (places.size() > most_places) {
+    return refuse(key, std::to_string(places.size()) + " places are too many; at most " +
+                           std::to_string(most_places));
+  }
+  for (const std::string& place : places) {
+    if (!is_place(place)) {
+      return refuse(key, in_quotes(place) +
+                             " is no place in a message; write header.NAME or body.PATH, such as "
+                             "header.authorization or body.card.number");
+    }
+    joined += (joined.empty() ? "" : ", ") + place;
+  }
+  return ConfigValue{joined, places.size()};
+}
+
 }  // namespace
+
+std::vector<std::string> split_places(std::string_view text) {
+  std::vector<std::string> places;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    std::string_view place = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    while (place.starts_with(' ')) place.remove_prefix(1);
+    while (place.ends_with(' ')) place.remove_suffix(1);
+    if (!place.empty()) places.emplace_back(place);
+  }
+  return places;
+}
 
 std::string print_number(ValueKind kind, std::uint64_t number) {
   if (kind == ValueKind::duration) return print_duration(Millis{static_cast<std::int64_t>(number)});
@@ -147,6 +189,8 @@ Result<ConfigValue> read_value(const ConfigKey& key, std::string_view text, std:
     }
     case ValueKind::choice:
       return read_choice(key, text);
+    case ValueKind::places:
+      return read_places(key, text);
     case ValueKind::count:
     case ValueKind::size:
     case ValueKind::duration: {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dlo/config/keys.h"
 #include "dlo/core/result.h"
@@ -23,6 +24,9 @@ struct ConfigValue {
 
 /// The shortest exact form: 90s, 8MB, 16.
 [[nodiscard]] std::string print_number(ValueKind kind, std::uint64_t number);
+
+/// What stands between the commas, without the blanks around it.
+[[nodiscard]] std::vector<std::string> split_places(std::string_view text);
 
 struct ListenAddress {
   std::string host;  // an IPv6 address without its brackets

@@ -85,11 +85,8 @@ bool has_value(const FieldTest& test, const DeadLetter& record) {
 }
 
 bool is_one_of(const JsonFound& found, const std::vector<std::string>& values) {
-  if (!found.kind || *found.kind == JsonKind::array || *found.kind == JsonKind::object) {
-    return false;
-  }
-  if (*found.kind == JsonKind::string) return is_one_of(json_unescape(found.raw), values);
-  return is_one_of(found.raw, values);
+  const auto text = scalar_text(found);
+  return text && is_one_of(std::string_view(*text), values);
 }
 
 Error refusal(std::string detail) {
@@ -118,6 +115,14 @@ Result<void> check(const FieldTest& test) {
 }
 
 }  // namespace
+
+std::optional<std::string> scalar_text(const JsonFound& found) {
+  if (!found.kind || *found.kind == JsonKind::array || *found.kind == JsonKind::object) {
+    return std::nullopt;
+  }
+  if (*found.kind == JsonKind::string) return json_unescape(found.raw);
+  return std::string(found.raw);
+}
 
 Part part_of(Field field) noexcept {
   switch (field) {

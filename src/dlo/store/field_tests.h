@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "dlo/core/dead_letter.h"
@@ -15,6 +16,10 @@ namespace dlo {
 /// Where an office keeps what a test looks at: heads are at hand, all else is read when asked for.
 enum class Part : std::uint8_t { head, facts, envelope, payload };
 [[nodiscard]] Part part_of(Field field) noexcept;
+
+/// What a body test compares: what a string says, any other scalar as it is written; nothing where
+/// there is no scalar.
+[[nodiscard]] std::optional<std::string> scalar_text(const JsonFound& found);
 
 /// What can be refused without looking at a record.
 [[nodiscard]] Result<void> check(const std::vector<FieldTest>& tests);

@@ -2,6 +2,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "dlo/core/sealed.h"
 #include "dlo/store/rules.h"
 
 namespace dlo {
@@ -62,8 +63,12 @@ std::string searched_error(const Failure& failure) {
 }
 
 std::string_view searched_payload(const Message& message) noexcept {
-  if (!message.payload) return {};
+  if (!message.payload || is_sealed(std::string_view(*message.payload))) return {};
   return std::string_view(*message.payload).substr(0, searched_text_limit);
+}
+
+std::uint64_t payload_size(const Message& message) noexcept {
+  return message.payload ? unsealed_size(*message.payload) : 0;
 }
 
 RecordHead head_of(const DeadLetter& record) {
@@ -88,7 +93,7 @@ RecordHead head_of(const DeadLetter& record) {
   head.limit = record.limit;
   head.died_at = record.died_at;
   head.next_retry_at = record.next_retry_at;
-  head.payload_size = message.payload ? message.payload->size() : 0;
+  head.payload_size = payload_size(message);
   return head;
 }
 

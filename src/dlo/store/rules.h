@@ -162,6 +162,8 @@ struct Regrouping {
     Query query, const std::function<std::vector<Strand>(const Id128&)>& strands_of);
 [[nodiscard]] bool is_in_group(const Query& query, const Id128& fingerprint) noexcept;
 
+/// Of a sealed payload: the size of what is inside. 0 if there is none.
+[[nodiscard]] std::uint64_t payload_size(const Message& message) noexcept;
 [[nodiscard]] RecordHead head_of(const DeadLetter& record);
 [[nodiscard]] Cursor cursor_of(const DeadLetter& record) noexcept;
 
@@ -173,7 +175,7 @@ struct Regrouping {
 inline constexpr std::size_t searched_text_limit = 64 * 1024;
 /// What `Query::error_words` looks at: the error text and the texts of its causes.
 [[nodiscard]] std::string searched_error(const Failure& failure);
-/// What `Query::payload_words` looks at.
+/// What `Query::payload_words` looks at: nothing of a sealed payload, which is in no index (R26).
 [[nodiscard]] std::string_view searched_payload(const Message& message) noexcept;
 
 /// The counts and times of a record that a query bounds.

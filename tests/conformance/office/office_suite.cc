@@ -81,6 +81,18 @@ std::vector<Claim> OfficeSuite::claim(std::size_t limit, TimePoint now, Millis l
   return must(office().claim(limit, now, lease_for, source));
 }
 
+bool OfficeSuite::is_refused_here(const Query& query) {
+  bool words = !query.payload_words.empty();
+  for (const FieldTest& test : query.tests) words = words || test.field == Field::payload;
+  if (GetParam().searches_payloads || !words) return false;
+  const auto page = office().list(query);
+  EXPECT_FALSE(page) << "encrypted payloads are searched";
+  if (!page) {
+    EXPECT_EQ(page.error().code, Code::invalid_argument);
+  }
+  return true;
+}
+
 std::vector<RecordHead> OfficeSuite::walk(Query query) {
   std::vector<RecordHead> rows;
   for (int pages = 0; pages < 10'000; ++pages) {

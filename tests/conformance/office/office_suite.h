@@ -34,6 +34,8 @@ struct OfficeBackend {
   std::string name;
   std::function<std::unique_ptr<OfficeUnderTest>()> make_empty;
   bool durable = false;  // what it answered survives `reopen`
+  /// Words of payloads are searched; false: refused, because they are encrypted.
+  bool searches_payloads = true;
 };
 void PrintTo(const OfficeBackend& backend, std::ostream* out);
 std::string backend_name(const ::testing::TestParamInfo<OfficeBackend>& info);
@@ -67,6 +69,8 @@ class OfficeSuite : public ::testing::TestWithParam<OfficeBackend> {
   /// Every match, page after page. Fails the test if the pages do not come to an end.
   std::vector<RecordHead> walk(Query query);
   std::vector<RecordId> ids(const Query& query);
+  /// Asks for words of payloads, and the backend keeps them encrypted: then it must refuse.
+  bool is_refused_here(const Query& query);
   std::uint64_t tally(const std::string& source, Status status, const std::string& category);
   std::optional<GroupSummary> group(const Id128& fingerprint);
   std::uint64_t last_change();

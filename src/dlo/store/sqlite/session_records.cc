@@ -1,4 +1,5 @@
 // How the writer stores, changes and removes one record with all that belongs to it.
+#include "dlo/core/sealed.h"
 #include "dlo/store/sqlite/codec.h"
 #include "dlo/store/sqlite/facets.h"
 #include "dlo/store/sqlite/session.h"
@@ -13,9 +14,6 @@ std::optional<int> kind_of(const Message& message) {
 std::optional<std::string_view> instance_of(const Message& message) {
   if (!message.owner) return std::nullopt;
   return message.owner->instance;
-}
-std::uint64_t payload_size(const Message& message) {
-  return message.payload ? message.payload->size() : 0;
 }
 std::optional<Bytes> bytes_of(const std::optional<std::string>& payload) {
   if (!payload) return std::nullopt;
@@ -87,7 +85,8 @@ std::optional<std::int64_t> Session::insert(const PreparedAppend& append) {
 }
 
 std::uint32_t Session::payload_flag(const Message& message) const {
-  return message.payload && searches_payload_(message.source) ? flag::payload_searched : 0;
+  const bool text = message.payload && !is_sealed(std::string_view(*message.payload));
+  return text && searches_payload_(message.source) ? flag::payload_searched : 0;
 }
 
 void Session::note_leaving(std::int64_t number, std::uint32_t flags, const Message* comes,

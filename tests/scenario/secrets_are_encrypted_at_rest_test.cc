@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <set>
+#include <signal.h>
+#include <string>
+#include <vector>
+
+#include "scenario/program.h"
+#include "support/http_client.h"
+#include "support/temporary_directory.h"
+
+namespace dlo::testing {
+namespace {
+
+const std::string json = "Content-Type: application/json\r\n";
+
+/// A variable for as long as this lives.
+class Variable {
+ public:
+  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
+    ::setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ~Variable() { ::unsetenv(name_.c_str()); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  std::string name_;
+};
+
+std::string member(const std::string& text, const std::string& name) {
+  const auto at = text.find("\"" + name + "\":\"");
+  if (at == std::string::npos) return "";
+  const auto from = at + name.size() + 4;
+  return text.substr(from, text.find('"', from) - from);
+}
+
+/// Which of what was planted stands in any file of the directory, whatever the file is for.
+std::set<std::string> found_in(const std::string& directory, const std::vector<std::string>& all) {
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    for (const std::string& each : all) {
+      if (bytes.find(each) != std::string::npos) found.insert(each);
+    }
+  }
+  return found;
+}
+
+// Words that nobody writes by chance; each says where it was planted.
+const std::vector<std::string> planted = {"zqpayloadsecret",  "zqheadersecret",
+                                          "zqmetadatasecret", "zqversionsecret",
+                                          "zqqueuesecret",    "zqqueueheadersecret"};
+const std::string in_error = "zqpasswordsecret";
+
+struct Planted {
+  std::string letter;
+};
+
+/// Plants everything through the server: a report with all its parts, an edit, a queue whose first
+/// message is failed once, and one that waits.
+Planted plant(HttpClient& client) {
+  const auto reported = client.ask(
+      "POST", "/v1/dead-letters",
+      R"({"source":"payments","id":"p1","json":{"card":"zqpayloadsecret","order":7},)"
+      R"("headers":[{"name":"authorization","value":"zqheadersecret"}],"metadata":{"note":"zqmetadatasecret"},)"
+      R"("failure":{"type":"CardError","text":"login failed: password=zqpasswordsecret"}})",
+      json);
+  EXPECT_EQ(reported.status, 201) << reported.body;
+  Planted out{member(reported.body, "id")};
+  const auto edited =
+      client.ask("POST", "/v1/dead-letters/" + out.letter + "/edit",
+                 R"({"json":{"card":"zqversionsecret","order":8},"reason":"typo"})", json);
+  EXPECT_EQ(edited.status, 201) << edited.body;
+  EXPECT_EQ(client.ask("PUT", "/v1/queues/orders", R"({"profile":"service-bus"})", json).status,
+            201);
+  for (const char* id : {"1", "2"}) {
+    const auto sent = client.ask("POST", "/v1/queues/orders/messages",
+                                 R"({"id":")" + std::string(id) +
+                                     R"(","payload":"zqqueuesecret",)"
+                                     R"("headers":[{"name":"x","value":"zqqueueheadersecret"}]})",
+                                 json);
+    EXPECT_EQ(sent.status, 201) << sent.body;
+  }
+  const auto taken = client.ask("POST", "/v1/queues/orders/receive");
+  EXPECT_TRUE(taken.has("zqqueuesecret")) << taken.body;
+  const auto failed =
+      client.ask("POST", "/v1/queues/orders/settle",
+                 R"({"lease":")" + member(taken.body, "lease") +
+                     R"(","outcome":"fail","error":"unavailable, password=zqpasswordsecret"})",
+                 json);
+  EXPECT_EQ(failed.status, 200) << failed.body;
+  return out;
+}
+
+class Office {
+ public:
+  explicit Office(const std::string& directory)
+      : server_({"serve", "--data", directory, "--listen", "127.0.0.1:0"}),
+        client_(port_in(server_.read_until("/healthz"))) {}
+  HttpClient& client() { return client_; }
+  int stop(int signal) { return server_.stop(signal); }
+
+ private:
+  Running server_;
+  HttpClient client_;
+};
+
+std::set<std::string> left_behind(const std::string& directory, bool with_restart) {
+  std::vector<std::string> all = planted;
+  all.push_back(in_error);
+  {
+    Office office(directory);
+    const Planted letter = plant(office.client());
+    const auto shown = office.client().ask("GET", "/v1/dead-letters/" + letter.letter);
+    for (const char* each :
+         {"zqpayloadsecret", "zqheadersecret", "zqmetadatasecret", "zqversionsecret"}) {
+      EXPECT_TRUE(shown.has(each)) << "whoever may look sees it plain: " << shown.body;
+    }
+    EXPECT_FALSE(shown.has(in_error)) << shown.body;
+    EXPECT_EQ(office.stop(SIGKILL), -SIGKILL);
+  }
+  std::set<std::string> found = found_in(directory, all);  // -wal and the open segment included
+  if (!with_restart) return found;
+  {
+    Office office(directory);  // reads it all back, writes checkpoints when it stops
+    const auto again = office.client().ask("POST", "/v1/queues/orders/receive?wait_ms=10000");
+    EXPECT_TRUE(again.has("zqqueuesecret")) << again.body;
+    EXPECT_EQ(office.stop(SIGTERM), 0);
+  }
+  found.merge(found_in(directory, all));
+  return found;
+}
+
+TEST(Scenario, WithoutAKeyWhatWasPlantedStandsInTheFilesButForPasswordsInErrors) {
+  const TemporaryDirectory place;
+  const std::set<std::string> everything(planted.begin(), planted.end());
+  EXPECT_EQ(left_behind(place.path(), false), everything);
+}
+
+TEST(Scenario, WithAKeyNothingOfWhatWasPlantedStandsInAnyFile) {
+  const TemporaryDirectory place;
+  const TemporaryDirectory keys;
+  const std::string file = keys.path() + "/dlo.keys";
+  const auto made = run_dlo({"key", "create", file});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const std::string id = made.out.substr(0, 16);
+  {
+    const Variable named("DLO_VAULT_KEY_FILE", file);
+    EXPECT_EQ(left_behind(place.path(), true), std::set<std::string>{});
+    EXPECT_NE(run_dlo({"doctor", "--data", place.path()}).out.find("encrypted under key " + id),
+              std::string::npos);
+    const auto words = run_dlo({"list", "--data", place.path(), "payload:zqpayloadsecret"});
+    EXPECT_NE(words.code, 0);
+    EXPECT_NE(words.err.find("encrypted"), std::string::npos) << words.err;
+  }
+  // Nobody without the key gets in, and is told which one it is.
+  const auto refused = run_dlo({"list", "--data", place.path()});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find(id), std::string::npos) << refused.err;
+}
+
+TEST(Scenario, AKeyIsReplacedAndTheOldOneIsNeededNoMore) {
+  const TemporaryDirectory place;
+  const TemporaryDirectory keys;
+  const std::string file = keys.path() + "/dlo.keys";
+  ASSERT_EQ(run_dlo({"key", "create", file}).code, 0);
+  const Variable named("DLO_VAULT_KEY_FILE", file);
+  std::string letter;
+  {
+    Office office(place.path());
+    letter = plant(office.client()).letter;
+    EXPECT_EQ(office.stop(SIGTERM), 0);
+  }
+  const auto second = run_dlo({"key", "create", file});
+  ASSERT_EQ(second.code, 0) << second.err;
+  const auto rotated = run_dlo({"key", "rotate", "--data", place.path()});
+  ASSERT_EQ(rotated.code, 0) << rotated.err;
+  EXPECT_NE(rotated.out.find(second.out.substr(0, 16)), std::string::npos) << rotated.out;
+  // Only the new key's line stays.
+  std::string text;
+  {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with(second.out.substr(0, 16))) text = line + "\n";
+    }
+  }
+  std::ofstream(file) << text;
+  Office office(place.path());
+  EXPECT_TRUE(office.client().ask("GET", "/v1/dead-letters/" + letter).has("zqpayloadsecret"));
+  EXPECT_TRUE(
+      office.client().ask("POST", "/v1/queues/orders/receive?wait_ms=10000").has("zqqueuesecret"));
+  EXPECT_EQ(office.stop(SIGTERM), 0);
+}
+
+}  // namespace
+}  // namespace dlo::testing
