@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "dlo/core/sealed.h"
 #include "dlo/journal/journal.h"
 
 namespace dlo {
@@ -19,6 +21,8 @@ struct EmbeddedOptions {
   // Told when housekeeping begins to fail, and why; and, with an empty text, when it works again.
   // On the thread of housekeeping, with no lock held.
   std::function<void(const std::string&)> on_trouble;
+  // Null: bodies are written as they are. Else payloads, headers and error texts are sealed.
+  std::shared_ptr<const Sealer> sealer;
 };
 
 }  // namespace dlo

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dlo/broker/embedded/depot.h"
+#include "dlo/broker/embedded/sealing.h"
 
 namespace dlo {
 namespace {
@@ -12,12 +13,15 @@ constexpr std::uint64_t largest_segment = 128U << 20U;  // a record's number in 
 
 }  // namespace
 
-EmbeddedQueue::EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number) noexcept
-    : depot_(std::move(depot)), number_(number) {}
+EmbeddedQueue::EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number,
+                             std::shared_ptr<const Sealer> sealer) noexcept
+    : depot_(std::move(depot)), number_(number), sealer_(std::move(sealer)) {}
 EmbeddedQueue::~EmbeddedQueue() = default;
 
 Result<std::vector<Delivery>> EmbeddedQueue::receive(const ReceiveRequest& request, TimePoint now) {
-  return depot_->receive(number_, request, now);
+  auto deliveries = depot_->receive(number_, request, now);
+  if (sealer_ && deliveries) embedded::open(*sealer_, *deliveries);
+  return deliveries;
 }
 
 Result<std::vector<bool>> EmbeddedQueue::start(std::span<const LeaseToken> leases, TimePoint now) {
@@ -26,7 +30,10 @@ Result<std::vector<bool>> EmbeddedQueue::start(std::span<const LeaseToken> lease
 
 Result<std::vector<SettleAnswer>> EmbeddedQueue::settle(std::span<const Settlement> settlements,
                                                         TimePoint now) {
-  return depot_->settle(number_, settlements, now);
+  if (!sealer_) return depot_->settle(number_, settlements, now);
+  const auto sealed = embedded::seal(*sealer_, settlements);
+  if (!sealed) return sealed.error();
+  return depot_->settle(number_, *sealed, now);
 }
 
 Result<std::vector<bool>> EmbeddedQueue::renew(std::span<const LeaseToken> leases, TimePoint now,
@@ -36,16 +43,24 @@ Result<std::vector<bool>> EmbeddedQueue::renew(std::span<const LeaseToken> lease
 
 Result<std::vector<PublishAnswer>> EmbeddedQueue::publish(std::span<const Publication> messages,
                                                           TimePoint now) {
-  return depot_->publish(number_, messages, nullptr, now);
+  if (!sealer_) return depot_->publish(number_, messages, nullptr, now);
+  const auto sealed = embedded::seal(*sealer_, messages);
+  if (!sealed) return sealed.error();
+  return depot_->publish(number_, *sealed, nullptr, now);
 }
 
 Result<PublishAnswer> EmbeddedQueue::publish_undecodable(std::string bytes, const Failure& why,
                                                          TimePoint now) {
   auto raw = std::make_shared<Message>();
   raw->payload = std::move(bytes);
-  Publication publication;
-  publication.message = std::move(raw);
-  auto answers = depot_->publish(number_, {&publication, 1}, &why, now);
+  std::vector<Publication> publications(1);
+  publications.front().message = std::move(raw);
+  if (sealer_) {
+    auto sealed = embedded::seal(*sealer_, publications);
+    if (!sealed) return sealed.error();
+    publications = std::move(*sealed);
+  }
+  auto answers = depot_->publish(number_, publications, &why, now);
   if (!answers) return answers.error();
   return answers->front();
 }
@@ -74,7 +89,15 @@ Result<std::vector<MessagePtr>> EmbeddedQueue::peek(std::size_t limit) {
   auto found = depot_->peek(number_, false, limit);
   if (!found) return found.error();
   std::vector<MessagePtr> out;
-  for (embedded::Peeked& each : *found) out.push_back(std::move(each.message));
+  for (embedded::Peeked& each : *found) {
+    MessagePtr message = std::move(each.message);
+    if (sealer_) {
+      auto opened = embedded::open(*sealer_, message);
+      if (!opened) return opened.error();
+      message = std::move(*opened);
+    }
+    out.push_back(std::move(message));
+  }
   return out;
 }
 
@@ -99,7 +122,16 @@ Result<std::vector<EmbeddedQueue::DeadMessage>> EmbeddedQueue::dead_letters(std:
   if (!found) return found.error();
   std::vector<DeadMessage> out;
   for (embedded::Peeked& each : *found) {
-    out.push_back({std::move(each.message), each.state.counters, std::move(each.state.last_error),
+    MessagePtr message = std::move(each.message);
+    if (sealer_) {
+      auto opened = embedded::open(*sealer_, message);
+      if (!opened) return opened.error();
+      auto error = embedded::open_error(*sealer_, each.state.last_error);
+      if (!error) return error.error();
+      message = std::move(*opened);
+      each.state.last_error = std::move(*error);
+    }
+    out.push_back({std::move(message), each.state.counters, std::move(each.state.last_error),
                    each.state.first_attempt_at});
   }
   return out;
@@ -133,6 +165,7 @@ Result<std::unique_ptr<EmbeddedQueues>> EmbeddedQueues::open(FileSystem& files,
                      std::to_string(largest_segment) + " bytes are possible"};
   }
   std::unique_ptr<EmbeddedQueues> queues(new EmbeddedQueues);
+  queues->sealer_ = options.sealer;
   queues->depot_ = std::make_shared<embedded::Depot>(files, options, std::move(owned));
   const auto opened = queues->depot_->open(now, queues->report_);
   if (!opened) return opened.error();
@@ -147,13 +180,13 @@ Result<std::unique_ptr<EmbeddedQueue>> EmbeddedQueues::declare(const SourceOptio
                                                                bool keeps_dead) {
   const auto number = depot_->declare(options, keeps_dead);
   if (!number) return number.error();
-  return std::make_unique<EmbeddedQueue>(depot_, *number);
+  return std::make_unique<EmbeddedQueue>(depot_, *number, sealer_);
 }
 
 Result<std::unique_ptr<EmbeddedQueue>> EmbeddedQueues::find(const std::string& name) {
   const auto number = depot_->find_queue(name);
   if (!number) return number.error();
-  return std::make_unique<EmbeddedQueue>(depot_, *number);
+  return std::make_unique<EmbeddedQueue>(depot_, *number, sealer_);
 }
 
 std::vector<std::string> EmbeddedQueues::names() const {

@@ -23,7 +23,8 @@ class Depot;
 /// of publication.
 class EmbeddedQueue final : public Broker, public QueueAdmin {
  public:
-  EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number) noexcept;
+  EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number,
+                std::shared_ptr<const Sealer> sealer) noexcept;
   ~EmbeddedQueue() override;
   EmbeddedQueue(const EmbeddedQueue&) = delete;
   EmbeddedQueue& operator=(const EmbeddedQueue&) = delete;
@@ -71,6 +72,7 @@ class EmbeddedQueue final : public Broker, public QueueAdmin {
  private:
   std::shared_ptr<embedded::Depot> depot_;
   std::uint16_t number_;
+  std::shared_ptr<const Sealer> sealer_;  // null: nothing is sealed
 };
 
 /// All queues of one directory: no server, no configuration. Durable when it answers: everything
@@ -114,6 +116,7 @@ class EmbeddedQueues {
                                                       TimePoint now,
                                                       const EmbeddedOptions& options);
   std::shared_ptr<embedded::Depot> depot_;
+  std::shared_ptr<const Sealer> sealer_;
   RecoveryReport report_;
 };
 

@@ -8,6 +8,7 @@
 #include "dlo/broker/embedded/message_check.h"
 #include "dlo/broker/embedded/records.h"
 #include "dlo/broker/embedded/replay.h"
+#include "dlo/core/sealed.h"
 
 namespace dlo {
 namespace {
@@ -99,7 +100,9 @@ class Dumper {
     if (message == nullptr) return;
     message->source = out.queue;
     out.text = "slot " + std::to_string(stored->tail.slot) + ", id \"" + message->id + "\", " +
-               std::to_string(stored->payload.size()) + " bytes";
+               std::to_string(unsealed_size(stored->payload)) + " bytes";
+    if (is_sealed(stored->payload))
+      out.text += ", encrypted with " + to_string(key_of(stored->payload));
     if (stored->tail.keyed) out.text += ", key \"" + message->key + "\"";
     out.message = std::move(message);
   }
@@ -109,7 +112,10 @@ class Dumper {
     if (!state) return;
     out.text = "slot " + std::to_string(state->slot) + ", " + print(state->state.counters);
     if (state->dead) out.text += ", dead";
-    if (!state->state.last_error.empty()) out.text += ", error: " + state->state.last_error;
+    const std::string& error = state->state.last_error;
+    if (!error.empty()) {
+      out.text += ", error: " + (is_sealed(std::string_view(error)) ? "(encrypted)" : error);
+    }
   }
 
   void small(RecordType type, const Entry& entry, DumpedRecord& out) {
