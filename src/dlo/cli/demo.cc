@@ -6,6 +6,7 @@
 
 #include "dlo/broker/memory/memory_broker.h"
 #include "dlo/cli/demo_story.h"
+#include "dlo/cli/open_office.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/processor.h"
@@ -152,9 +153,12 @@ Result<std::uint64_t> dead_before(Office& office) {
 int demo(Context& context, const DemoArguments& arguments) {
   const TemporaryDirectory temporary;
   const std::string directory = arguments.keep ? context.data : temporary.path();
-  auto office = SqliteOffice::open(directory);
-  if (!office) return fail(context, office.error());
-  const auto before = dead_before(**office);
+  const auto settings = vault_settings(context);
+  if (!settings) return fail(context, settings.error());
+  auto opened = open_office(directory, {}, *settings, context.now);
+  if (!opened) return fail(context, opened.error());
+  Office* const office = opened->office.get();
+  const auto before = dead_before(*office);
   if (!before) return fail(context, before.error());
   const auto rules = hurried_rules();
   if (!rules) return fail(context, rules.error());
@@ -169,7 +173,7 @@ int demo(Context& context, const DemoArguments& arguments) {
   options.seed = arguments.seed;
   options.receive_wait = Millis{10};
   Processor processor({.source = source,
-                       .office = **office,
+                       .office = *office,
                        .rules = *rules,
                        .handlers = std::move(*handlers),
                        .clock = clock,
@@ -187,7 +191,7 @@ int demo(Context& context, const DemoArguments& arguments) {
     std::jthread worker([&](const std::stop_token& stop) { processor.run(stop); });
     narrator.wait();
   }  // the engine settles what it has and stops
-  const auto balanced = balance(context, **office, source, *before, clock.now());
+  const auto balanced = balance(context, *office, source, *before, clock.now());
   if (!balanced) return fail(context, balanced.error());
   if (arguments.keep) {
     context.out << "\nLook around:  dlo list --data " << directory << "   dlo stats --data "
