@@ -20,6 +20,7 @@ class FaultFile final : public File {
   Result<void> write_at(std::uint64_t offset, std::string_view bytes) override {
     const std::lock_guard lock(owner_.mutex_);
     const auto code = owner_.fault_ ? owner_.fault_(Op::write, name_) : std::nullopt;
+    owner_.longest_write_ = std::max(owner_.longest_write_, bytes.size());
     if (code) bytes = bytes.substr(0, owner_.random_() % (bytes.size() + 1));
     if (node_->now.size() < offset + bytes.size()) node_->now.resize(offset + bytes.size());
     std::copy(bytes.begin(), bytes.end(), node_->now.begin() + static_cast<std::ptrdiff_t>(offset));

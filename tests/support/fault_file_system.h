@@ -43,6 +43,10 @@ class FaultFileSystem final : public FileSystem {
     const std::lock_guard lock(mutex_);
     return syncs_;
   }
+  [[nodiscard]] std::size_t longest_write() {
+    const std::lock_guard lock(mutex_);
+    return longest_write_;
+  }
 
   struct Node {
     std::string now;     // what the kernel has
@@ -58,6 +62,7 @@ class FaultFileSystem final : public FileSystem {
   std::vector<Names> past_ = {{}};  // the names at the last sync of names, and after each change
   std::mt19937_64 random_{7};
   std::uint64_t syncs_ = 0;
+  std::size_t longest_write_ = 0;
 };
 
 }  // namespace dlo::testing

@@ -11,8 +11,7 @@ namespace {
 
 namespace format = journal_format;
 constexpr std::uint8_t seal_type = 255;
-constexpr std::uint64_t largest_list = 1U << 30U;     // places in a segment have 32 bits
-constexpr std::uint64_t zeros_pay_below = 8U << 10U;  // bytes a sync
+constexpr std::uint64_t largest_list = 1U << 30U;  // places in a segment have 32 bits
 
 Error is_closed() {
   return {Code::unavailable, "journal", "The journal is closed. Open it again."};
@@ -139,7 +138,6 @@ Result<void> Log::next_segment(std::uint64_t room) {
   active_ = std::move(*segment);
   first_in_it_ = next_sequence_;
   next_asked_ = false;
-  syncs_before_ = syncs_;
   group_offset_ = format::segment_header_size;
   pieces_.push_back({active_, 0,
                      format::encode(format::SegmentHeader{active_->number, next_sequence_,
@@ -244,19 +242,16 @@ Result<void> Log::wait_for_room(bool essential) {
   if (roomy_) return {};
   bool ends_soon = false;
   bool half_used = false;
-  bool small_groups = false;
   {
     Lock lock(mutex_);
     const auto ready = wait_for_backlog(lock);
     if (!ready) return ready;
     ends_soon = left() < options_.segment_size / 8;
     half_used = left() < options_.segment_size / 2 && !std::exchange(next_asked_, true);
-    const auto per_sync = group_offset_ / std::max<std::uint64_t>(1, syncs_ - syncs_before_);
-    small_groups = per_sync < zeros_pay_below;
     roomy_ = has_room();
   }
   // Not before: a journal that is hardly used makes no files it will not need.
-  if (half_used) segments_.ready_next(small_groups);
+  if (half_used) segments_.ready_next();
   if (!ends_soon) return {};
   const auto prepared = segments_.wait_until_ready();
   return essential ? Result<void>{} : prepared;

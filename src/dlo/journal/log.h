@@ -86,7 +86,6 @@ class Log final : public Journal {
   // The open group.
   SegmentPtr active_;
   bool next_asked_ = false;         // the one after it is being made
-  std::uint64_t syncs_before_ = 0;  // ... it became active
   std::uint64_t first_in_it_ = 1;   // sequence
   std::uint64_t group_offset_ = 0;  // where it will lie in the active segment
   std::string group_;               // header (blank until it is closed) and records

@@ -8,7 +8,18 @@ namespace dlo {
 namespace {
 
 namespace format = journal_format;
-constexpr std::size_t largest_buffer = 4U << 20U;  // larger ones are not kept
+constexpr std::size_t largest_buffer = 4U << 20U;   // larger ones are not kept
+constexpr std::size_t zeros_pay_below = 8U << 10U;  // bytes a group
+constexpr std::uint64_t zeros_at_once = 256U << 10U;
+
+/// Overwriting blocks that were written before syncs faster than writing into blocks that are
+/// merely taken, and waits for nobody else's files, which matters if groups are small. So the one
+/// that comes upon untouched blocks brings zeros for those that follow.
+void add_zeros(const Segment& segment, std::uint64_t offset, std::string& bytes) {
+  const auto end = offset + bytes.size();
+  if (end <= segment.written || bytes.size() >= zeros_pay_below) return;
+  bytes.resize(bytes.size() + std::min(zeros_at_once, segment.size - end), '\0');
+}
 
 }  // namespace
 
@@ -22,7 +33,7 @@ void Log::write_out(Lock& lock) {
   Result<void> done;
   std::uint64_t bytes = 0;
   std::vector<SegmentPtr> touched;
-  for (const Piece& piece : pieces) {
+  for (Piece& piece : pieces) {
     if (before && before != piece.segment) {
       // Groups of a new segment prove that the old one is whole: sync it first.
       done = before->file->sync();
@@ -33,8 +44,11 @@ void Log::write_out(Lock& lock) {
     if (!done) break;
     if (touched.empty() || touched.back() != piece.segment) touched.push_back(piece.segment);
     if (piece.zeros == 0) {
-      done = piece.segment->file->write_at(piece.offset, piece.bytes);
       bytes += piece.bytes.size();
+      if (piece.last_group != 0) add_zeros(*piece.segment, piece.offset, piece.bytes);
+      done = piece.segment->file->write_at(piece.offset, piece.bytes);
+      const auto end = piece.offset + piece.bytes.size();
+      piece.segment->written = std::max(piece.segment->written, end);
     } else {
       done = piece.segment->file->write_at(piece.offset, std::string(piece.zeros, '\0'));
     }

@@ -8,10 +8,6 @@
 namespace dlo {
 namespace {
 
-// Zeros go to the disk in pieces of this size, so that a sync of records waits behind one of them
-// and not behind a whole segment.
-constexpr std::uint64_t zero_piece = 256U << 10U;
-
 Result<void> blank_header(File& file) {
   return file.write_at(0, std::string(journal_format::segment_header_size, '\0'));
 }
@@ -99,7 +95,7 @@ Result<SegmentPtr> Segments::reuse(std::uint64_t number, const Spare& spare) {
   // Without a valid header a file that was never used cannot be taken for a segment.
   if (const auto blank = blank_header(**file); !blank) return blank.error();
   return std::make_shared<Segment>(
-      Segment{number, options_.segment_size, spare.zeroed, std::move(*file)});
+      Segment{number, options_.segment_size, spare.zeroed, spare.written, std::move(*file)});
 }
 
 Result<SegmentPtr> Segments::create(std::uint64_t number, std::uint64_t size) {
@@ -113,7 +109,7 @@ Result<SegmentPtr> Segments::create(std::uint64_t number, std::uint64_t size) {
     (void)files_.remove(name);
     return ready.error();
   }
-  return std::make_shared<Segment>(Segment{number, size, true, std::move(*file)});
+  return std::make_shared<Segment>(Segment{number, size, true, 0, std::move(*file)});
 }
 
 bool Segments::has_spare() const {
@@ -121,25 +117,11 @@ bool Segments::has_spare() const {
   return !spares_.empty();
 }
 
-bool Segments::hurried() {
-  const std::lock_guard lock(prepare_mutex_);
-  return hurry_ || stopping_;
-}
-
-/// Overwriting blocks that were written before syncs half again as fast as writing into blocks
-/// that are merely taken, which matters if a sync carries little.
-Result<void> Segments::make_spare(const std::string& name, bool zero) {
+Result<void> Segments::make_spare(const std::string& name) {
   auto file = files_.open(name, OpenMode::create);
   if (!file) return file.error();
   auto ready = blank_header(**file);
   if (ready) ready = (*file)->allocate(options_.segment_size);
-  const std::string zeros(zero ? zero_piece : 0, '\0');
-  for (std::uint64_t at = 0; ready && zero && at < options_.segment_size && !hurried();
-       at += zero_piece) {
-    const auto size = std::min(zero_piece, options_.segment_size - at);
-    ready = (*file)->write_at(at, std::string_view(zeros).substr(0, size));
-    if (ready) ready = (*file)->sync();
-  }
   if (!ready) {
     file->reset();
     (void)files_.remove(name);
@@ -152,37 +134,34 @@ void Segments::prepare_loop() {
   while (true) {
     prepare_wake_.wait(lock, [this] { return stopping_ || wanted_; });
     if (stopping_) return;
-    const Spare spare{"spare-new-" + std::to_string(++made_) + ".seg", true};
-    const bool zero = zero_;
+    const Spare spare{"spare-new-" + std::to_string(++made_) + ".seg", true, 0};
     lock.unlock();
-    auto made = make_spare(spare.name, zero);
+    auto made = make_spare(spare.name);
     if (made) {
       const std::unique_lock adding(mutex_);
       spares_.push_back(spare);
     }
     lock.lock();
-    wanted_ = hurry_ = false;
+    wanted_ = false;
     prepare_error_.reset();
     if (!made) prepare_error_ = made.error();  // told to whoever needs the segment
     prepare_wake_.notify_all();
   }
 }
 
-void Segments::ready_next(bool zero) {
+void Segments::ready_next() {
   if (!options_.prepare_ahead || has_spare()) return;
   const std::lock_guard lock(prepare_mutex_);
   if (wanted_) return;
   wanted_ = true;
-  zero_ = zero;
   prepare_wake_.notify_all();
 }
 
 Result<void> Segments::wait_until_ready() {
   if (!options_.prepare_ahead) return {};
   if (has_spare()) return {};
-  ready_next(false);
+  ready_next();
   std::unique_lock lock(prepare_mutex_);
-  if (wanted_) hurry_ = true;
   prepare_wake_.wait(lock, [this] { return stopping_ || !wanted_; });
   if (stopping_ || !prepare_error_ || has_spare()) return {};
   return *prepare_error_;
@@ -214,7 +193,7 @@ Result<void> Segments::release(std::uint64_t number) {
   const auto renamed = files_.rename(name, spare);
   if (!renamed) return renamed;
   const std::unique_lock lock(mutex_);
-  spares_.push_back({spare, false});
+  spares_.push_back({spare, false, segment->written});
   return {};
 }
 

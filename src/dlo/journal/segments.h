@@ -22,6 +22,9 @@ struct Segment {
   std::uint64_t number = 0;
   std::uint64_t size = 0;  // of the file
   bool zeroed = false;     // behind what was written there are only zeros
+  // Blocks below were written before, in this life of the file or an earlier one. Those above are
+  // merely taken: the first sync of what is written there also waits for the file system's books.
+  std::uint64_t written = 0;
   std::unique_ptr<File> file;
 };
 using SegmentPtr = std::shared_ptr<Segment>;
@@ -42,9 +45,8 @@ class Segments {
   /// survives the machine only after `FileSystem::sync_names`.
   Result<SegmentPtr> activate(std::uint64_t number, std::uint64_t room);
 
-  /// Has a spare file made, unless there is one. `zero`: also written once, which pays if what
-  /// comes is synced in small groups.
-  void ready_next(bool zero);
+  /// Has a spare file made, unless there is one.
+  void ready_next();
   /// Waits until there is a spare file, so that `activate` finds one; or says why there is none.
   Result<void> wait_until_ready();
 
@@ -61,14 +63,14 @@ class Segments {
   struct Spare {
     std::string name;
     bool zeroed = false;
+    std::uint64_t written = 0;
   };
 
   Result<SegmentPtr> reuse(std::uint64_t number, const Spare& spare);
   Result<SegmentPtr> create(std::uint64_t number, std::uint64_t size);
-  Result<void> make_spare(const std::string& name, bool zero);
+  Result<void> make_spare(const std::string& name);
   [[nodiscard]] std::optional<Spare> take_spare();
   [[nodiscard]] bool has_spare() const;
-  [[nodiscard]] bool hurried();
   void prepare_loop();
 
   FileSystem& files_;
@@ -81,8 +83,6 @@ class Segments {
   std::condition_variable prepare_wake_;
   std::optional<Error> prepare_error_;  // why the last one could not be made
   bool wanted_ = false;
-  bool zero_ = false;   // ... with zeros
-  bool hurry_ = false;  // somebody waits for it
   bool stopping_ = false;
   std::uint64_t made_ = 0;
   std::thread preparer_;

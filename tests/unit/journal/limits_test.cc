@@ -1,6 +1,10 @@
 // What a journal refuses, and where it begins anew.
 #include <gtest/gtest.h>
 #include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "support/fault_file_system.h"
 #include "support/must.h"
@@ -80,6 +84,26 @@ TEST(JournalLimits, NothingMoreIsTakenWhileItIsBeingClosed) {
   journal = opened(disk, {}, bodies, report);
   EXPECT_TRUE(report.clean);
   EXPECT_EQ(bodies, std::vector<std::string>{"first"});
+}
+
+// Blocks that were never written are slow to sync: small groups find zeros there.
+TEST(JournalZeros, AreWrittenAheadOfSmallGroupsOnly) {
+  for (const bool small : {true, false}) {
+    FaultFileSystem disk;
+    std::vector<std::string> bodies;
+    RecoveryReport report;
+    JournalOptions options;
+    options.segment_size = 4U << 20U;
+    auto journal = opened(disk, options, bodies, report);
+    const std::string body(small ? 100 : 100'000, 'x');
+    const NewRecord record{1, {}, body};
+    for (int i = 0; i < 20; ++i) must(journal->durable(must(journal->append({&record, 1}, {}))));
+    EXPECT_LT(journal->stats().bytes_written, 20 * (body.size() + 200)) << "zeros do not count";
+    EXPECT_EQ(disk.longest_write() > 200'000, small);
+    disk.power_cut(3);
+    journal = opened(disk, options, bodies, report);
+    EXPECT_EQ(bodies.size(), 20U);
+  }
 }
 
 }  // namespace
