@@ -20,18 +20,24 @@
 namespace dlo::api {
 namespace {
 
-HttpResponse health(Office& office, const Request&) {
+/// A word, no more: whoever asks need not say who they are. The log says what is wrong. Queues in
+/// trouble still do what they acknowledge, so that is no reason to stop asking.
+HttpResponse health(Office& office, const EmbeddedQueues* queues) {
   AggregateRequest nothing;
   nothing.tallies = false;
-  const auto numbers = office.aggregate(nothing);
-  if (numbers) return json_answer(R"({"status":"ok"})");
-  return json_answer(R"({"status":"office unavailable"})", 503);
+  if (const auto numbers = office.aggregate(nothing); !numbers) {
+    return json_answer(R"({"status":"office unavailable"})", 503);
+  }
+  const auto health = queues == nullptr ? QueuesHealth{} : queues->health();
+  if (!health.works) return json_answer(R"({"status":"queues unavailable"})", 503);
+  if (!health.trouble.empty()) return json_answer(R"({"status":"queues in trouble"})");
+  return json_answer(R"({"status":"ok"})");
 }
 
 /// Whether new work should come here: not to a server that is about to stop.
-HttpResponse readiness(Office& office, bool stopping, const Request& request) {
+HttpResponse readiness(Office& office, const EmbeddedQueues* queues, bool stopping) {
   if (stopping) return json_answer(R"({"status":"stopping"})", 503);
-  return health(office, request);
+  return health(office, queues);
 }
 
 void append(std::vector<Route>& routes, std::vector<Route> more) {
@@ -80,14 +86,14 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
        Role::nobody,
        Lane::quick,
        {},
-       answering([&office](const Request& request) { return health(office, request); })});
+       answering([&office, queues](const Request&) { return health(office, queues); })});
   routes.push_back({"GET",
                     "/readyz",
                     Role::nobody,
                     Lane::quick,
                     {},
-                    answering([this, &office](const Request& request) {
-                      return readiness(office, stopping_.load(), request);
+                    answering([this, &office, queues](const Request&) {
+                      return readiness(office, queues, stopping_.load());
                     })});
   append(routes, description_routes());
   append(routes, reports_.routes());

@@ -136,6 +136,10 @@ class Journal {
   [[nodiscard]] virtual JournalPosition position() = 0;
   [[nodiscard]] virtual JournalStats stats() = 0;
 
+  /// Why nothing more is taken, if that is so: `unavailable` after a failure or when closed, `full`
+  /// (or whatever the disk said) as long as the next segment cannot be made.
+  [[nodiscard]] virtual Result<void> health() = 0;
+
   /// Syncs and seals. Later calls answer unavailable.
   virtual Result<void> close() = 0;
 };

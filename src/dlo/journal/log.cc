@@ -289,6 +289,15 @@ JournalStats Log::stats() {
   return stats;
 }
 
+Result<void> Log::health() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto ready = usable(); !ready) return ready;
+    if (left() >= options_.segment_size / 8) return {};
+  }
+  return segments_.trouble();
+}
+
 Result<void> Log::close() {
   Lock lock(mutex_);
   auto ready = usable();

@@ -40,6 +40,7 @@ class Log final : public Journal {
   Result<void> release(std::uint32_t segment) override;
   JournalPosition position() override;
   JournalStats stats() override;
+  Result<void> health() override;
   Result<void> close() override;
 
  private:

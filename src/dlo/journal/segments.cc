@@ -157,6 +157,12 @@ void Segments::ready_next() {
   prepare_wake_.notify_all();
 }
 
+Result<void> Segments::trouble() {
+  const std::lock_guard lock(prepare_mutex_);
+  if (!prepare_error_ || has_spare()) return {};
+  return *prepare_error_;
+}
+
 Result<void> Segments::wait_until_ready() {
   if (!options_.prepare_ahead) return {};
   if (has_spare()) return {};

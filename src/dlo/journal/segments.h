@@ -50,6 +50,9 @@ class Segments {
   /// Waits until there is a spare file, so that `activate` finds one; or says why there is none.
   Result<void> wait_until_ready();
 
+  /// Why there is no spare file, if one could not be made.
+  [[nodiscard]] Result<void> trouble();
+
   [[nodiscard]] SegmentPtr find(std::uint64_t number) const;
   [[nodiscard]] std::vector<std::uint64_t> numbers() const;
   Result<void> release(std::uint64_t number);

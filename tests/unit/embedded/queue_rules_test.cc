@@ -190,6 +190,37 @@ TEST(ACheckpointThatFails, IsToldOnceAndSoIsItsEnd) {
   EXPECT_EQ(news[1], "");
 }
 
+TEST(AJournalThatFails, IsToldOnceAndHealthSaysSo) {
+  std::mutex mutex;
+  std::vector<std::string> news;
+  Shop shop;
+  shop.settings.housekeeping = true;
+  shop.settings.on_trouble = [&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    news.push_back(text);
+  };
+  shop.open();
+  EXPECT_TRUE(shop.queues->health().works);
+  shop.disk->set_fault([](FaultFileSystem::Op op, const std::string&) {
+    return op == FaultFileSystem::Op::sync ? std::optional(Code::unavailable) : std::nullopt;
+  });
+  Publication publication;
+  publication.message = std::make_shared<Message>();
+  EXPECT_FALSE(shop.queue->publish({&publication, 1}, noon));
+  EXPECT_FALSE(shop.queues->health().works);
+  EXPECT_NE(shop.queues->health().trouble.find("read-only"), std::string::npos);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(shop.queue->publish({&publication, 1}, noon));
+  ASSERT_TRUE(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return !news.empty();
+  }));
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(shop.queue->publish({&publication, 1}, noon));
+  shop.disk->set_fault({});
+  shop.shut();
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_NE(news[0].find("read-only"), std::string::npos) << news[0];
+}
+
 TEST(ACheckpointThatFails, IsToldToWhoeverAsks) {
   Shop shop;
   shop.settings.housekeeping = true;

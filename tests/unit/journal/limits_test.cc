@@ -86,6 +86,51 @@ TEST(JournalLimits, NothingMoreIsTakenWhileItIsBeingClosed) {
   EXPECT_EQ(bodies, std::vector<std::string>{"first"});
 }
 
+TEST(JournalHealth, SaysWhyNothingIsTakenAfterAFailedSync) {
+  FaultFileSystem disk;
+  std::vector<std::string> bodies;
+  RecoveryReport report;
+  auto journal = opened(disk, {}, bodies, report);
+  EXPECT_TRUE(journal->health());
+  const NewRecord record{1, {}, "first"};
+  const auto first = must(journal->append({&record, 1}, {}));
+  disk.set_fault([](FaultFileSystem::Op op, const std::string&) {
+    return op == FaultFileSystem::Op::sync ? std::optional(Code::unavailable) : std::nullopt;
+  });
+  ASSERT_FALSE(journal->durable(first));
+  disk.set_fault({});
+  const auto health = journal->health();
+  ASSERT_FALSE(health);
+  EXPECT_EQ(health.error().code, Code::unavailable);
+  EXPECT_NE(health.error().detail.find("read-only"), std::string::npos) << health.error().detail;
+}
+
+TEST(JournalHealth, SaysThatTheDiskIsFullUntilThereIsRoomAgain) {
+  FaultFileSystem disk;
+  std::vector<std::string> bodies;
+  RecoveryReport report;
+  JournalOptions options;
+  options.segment_size = 16U << 10U;
+  auto journal = opened(disk, options, bodies, report);
+  disk.set_fault([](FaultFileSystem::Op op, const std::string&) {
+    return op == FaultFileSystem::Op::open ? std::optional(Code::full) : std::nullopt;
+  });
+  const std::string body(1000, 'x');
+  const NewRecord record{1, {}, body};
+  int taken = 0;
+  while (journal->wait_for_room(false)) {
+    ASSERT_TRUE(journal->health()) << "there was room after " << taken;
+    must(journal->append({&record, 1}, {}));
+    ASSERT_LT(++taken, 100);
+  }
+  const auto health = journal->health();
+  ASSERT_FALSE(health);
+  EXPECT_EQ(health.error().code, Code::full);
+  disk.set_fault({});
+  must(journal->wait_for_room(false));
+  EXPECT_TRUE(journal->health());
+}
+
 // Blocks that were never written are slow to sync: small groups find zeros there.
 TEST(JournalZeros, AreWrittenAheadOfSmallGroupsOnly) {
   for (const bool small : {true, false}) {

@@ -52,12 +52,30 @@ Error Depot::used_up(const char* where) const {
           "then go on in a new directory."};
 }
 
+/// The journal takes nothing more: housekeeping tells whoever wants to know.
+void Depot::notice(const Error& error) {
+  if (error.code != Code::unavailable || broken_ != Broken::no) return;
+  broken_ = Broken::seen;
+  housekeeping_.notify_one();
+}
+
+Result<void> Depot::wait_for_room(bool essential) {
+  const auto room = journal_->wait_for_room(essential);
+  if (room) return room;
+  const Lock lock(mutex_);
+  notice(room.error());
+  return room;
+}
+
 Result<Placed> Depot::append(const RecordList& records) {
   if (segment_ + 1 >= options_.last_segment) return used_up("embedded.append");
   Placed placed;
   placed.where.resize(records.size());
   const auto first = journal_->append(records.all(), placed.where);
-  if (!first) return first.error();
+  if (!first) {
+    notice(first.error());
+    return first.error();
+  }
   placed.first = *first;
   placed.last = *first + records.size() - 1;
   if (std::exchange(segment_, placed.where.back().segment) != segment_) crowded_ = is_crowded();

@@ -110,6 +110,7 @@ class Depot {
   /// The same, and moves what is left of nearly empty segments.
   Result<void> tidy();
   [[nodiscard]] JournalStats journal_stats() { return journal_->stats(); }
+  [[nodiscard]] QueuesHealth health();
 
  private:
   using Lock = OrderlyLock;
@@ -136,6 +137,8 @@ class Depot {
 
   // writing
   Result<Placed> append(const RecordList& records);
+  Result<void> wait_for_room(bool essential);
+  void notice(const Error& error);
   void admit(std::uint64_t durable, TimePoint now);
   void advance(TimePoint now);
   Result<void> end_leases(const std::vector<Lease*>& leases, TimePoint now);
@@ -232,6 +235,8 @@ class Depot {
   bool crowded_ = false;  // much of the disk holds what is gone
   bool closed_ = false;
   std::string trouble_;  // why housekeeping last failed; empty: it did not
+  enum class Broken : std::uint8_t { no, seen, told };
+  Broken broken_ = Broken::no;  // the journal, which takes nothing more
 
   std::mutex sets_mutex_;  // held while all of a queue is purged, moved or sent back
   std::mutex checkpoint_mutex_;

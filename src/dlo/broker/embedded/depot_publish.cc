@@ -150,7 +150,7 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
             " are possible; nothing of the batch was taken; move large values into the "
             "payload");
   }
-  if (const auto room = journal_->wait_for_room(false); !room) return room.error();
+  if (const auto room = wait_for_room(false); !room) return room.error();
   Placed placed;
   {
     Lock lock(mutex_);

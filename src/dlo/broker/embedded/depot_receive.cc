@@ -77,7 +77,7 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
   const auto began = Steady::now();
   const auto longest = std::min(request.wait, Millis{std::chrono::hours{24}});
   const auto deadline = began + longest;
-  if (const auto room = journal_->wait_for_room(true); !room) return room.error();
+  if (const auto room = wait_for_room(true); !room) return room.error();
   Lock lock(mutex_);
   Doorbell& bell = doorbells_[number];
   while (true) {

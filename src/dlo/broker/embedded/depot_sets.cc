@@ -56,7 +56,7 @@ Result<std::uint64_t> Depot::purge(std::uint16_t number) {
 
 // What a state weighs on is in its record: that is read first, without the lock.
 Result<void> Depot::purge_slice(std::uint16_t number, Purge& purge) {
-  if (const auto room = journal_->wait_for_room(true); !room) return room;
+  if (const auto room = wait_for_room(true); !room) return room;
   std::vector<std::pair<SlotNumber, Address>> unread;
   {
     Lock lock(mutex_);
@@ -172,7 +172,7 @@ Result<std::uint64_t> Depot::move_rest(std::uint16_t from, std::uint16_t to, std
 }
 
 Result<std::uint64_t> Depot::move_slice(std::uint16_t from, std::uint16_t to, std::uint64_t& left) {
-  if (const auto room = journal_->wait_for_room(true); !room) return room.error();
+  if (const auto room = wait_for_room(true); !room) return room.error();
   Lock lock(mutex_);
   for (const auto each : {from, to}) {
     if (const auto ok = usable(each, "embedded.move"); !ok) return ok.error();
@@ -223,7 +223,7 @@ Result<std::uint64_t> Depot::redrive(std::uint16_t number) {
   std::uint64_t left = dead(number);
   std::uint64_t count = 0;
   do {
-    if (const auto room = journal_->wait_for_room(true); !room) return room.error();
+    if (const auto room = wait_for_room(true); !room) return room.error();
     Lock lock(mutex_);
     auto found = usable(number, "embedded.redrive");
     if (!found) return found.error();

@@ -153,7 +153,7 @@ Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
                                                 std::span<const Settlement> settlements,
                                                 TimePoint now) {
   std::vector<SettleAnswer> answers(settlements.size());
-  if (const auto room = journal_->wait_for_room(true); !room) return room.error();
+  if (const auto room = wait_for_room(true); !room) return room.error();
   std::uint64_t last = 0;
   {
     Lock lock(mutex_);

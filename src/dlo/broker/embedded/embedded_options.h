@@ -18,11 +18,18 @@ struct EmbeddedOptions {
   // Slots have 24 bits for the number of a segment; publications end a little earlier.
   std::uint32_t last_segment = 0xFF'FFFF;
   bool housekeeping = true;  // a thread that checkpoints and moves stragglers
-  // Told when housekeeping begins to fail, and why; and, with an empty text, when it works again.
+  // Told when housekeeping begins to fail or the journal takes nothing more, and why; and, with an
+  // empty text, when it works again.
   // On the thread of housekeeping, with no lock held.
   std::function<void(const std::string&)> on_trouble;
   // Null: bodies are written as they are. Else payloads, headers and error texts are sealed.
   std::shared_ptr<const Sealer> sealer;
+};
+
+/// How the queues of a directory are.
+struct QueuesHealth {
+  bool works = true;    // false: nothing is acknowledged until they are opened anew
+  std::string trouble;  // what is wrong and what to do; empty: nothing
 };
 
 }  // namespace dlo

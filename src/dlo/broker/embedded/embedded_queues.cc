@@ -197,6 +197,10 @@ JournalStats EmbeddedQueues::journal_stats() const {
   return depot_->journal_stats();
 }
 
+QueuesHealth EmbeddedQueues::health() const {
+  return depot_->health();
+}
+
 Result<void> EmbeddedQueues::tidy() {
   return depot_->tidy();
 }

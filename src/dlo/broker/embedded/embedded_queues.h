@@ -103,6 +103,9 @@ class EmbeddedQueues {
   /// What opening found: worth telling the operator.
   [[nodiscard]] const RecoveryReport& recovery() const noexcept { return report_; }
   [[nodiscard]] JournalStats journal_stats() const;
+  /// Whether anything is wrong: a journal that a failed write or sync made read-only, a full disk,
+  /// checkpoints that cannot be written. Cheap, for those who ask every few seconds.
+  [[nodiscard]] QueuesHealth health() const;
   /// Now instead of by and by: reading back begins here, and segments nobody needs are freed, those
   /// as well that hold only a few old messages: these are moved.
   Result<void> tidy();

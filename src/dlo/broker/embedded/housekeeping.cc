@@ -54,13 +54,17 @@ void Depot::wait_for_housekeeping(Lock& lock) {
 void Depot::housekeep() {
   Lock lock(mutex_);
   while (!stopping_) {
-    housekeeping_.wait(lock, [this] { return stopping_ || checkpoint_due(); });
+    const auto failed = [this] { return broken_ == Broken::seen; };
+    housekeeping_.wait(lock, [&] { return stopping_ || checkpoint_due() || failed(); });
     if (stopping_) return;
     const auto covered = untidied_;
     lock.unlock();
     const auto done = tidy();
-    const std::string trouble = done ? std::string() : told(done.error());
+    const auto journal = journal_->health();
+    const bool broken = !journal && journal.error().code == Code::unavailable;
+    const std::string trouble = broken ? journal.error().detail : done ? "" : told(done.error());
     lock.lock();
+    broken_ = broken ? Broken::told : Broken::no;
     const bool news = std::exchange(trouble_, trouble) != trouble;
     if (news && options_.on_trouble) {
       lock.unlock();
@@ -71,6 +75,13 @@ void Depot::housekeep() {
     untidied_ -= std::min(untidied_, covered);
     tidied_.notify_all();
   }
+}
+
+QueuesHealth Depot::health() {
+  const auto journal = journal_->health();
+  if (!journal) return {journal.error().code != Code::unavailable, journal.error().detail};
+  const Lock lock(mutex_);
+  return {true, trouble_};
 }
 
 Result<void> Depot::tidy() {
