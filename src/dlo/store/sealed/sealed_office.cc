@@ -31,9 +31,8 @@ class SealedOffice::Books final : public Ledger, public PoisonBook {
     return inner_.ledger->audit(after, limit);
   }
 
-  Result<std::vector<PoisonItem>> list(PoisonKind kind,
-                                       const std::optional<std::string>& instance) override {
-    return inner_.poison->list(kind, instance);
+  Result<std::vector<PoisonItem>> list(const PoisonQuery& query) override {
+    return inner_.poison->list(query);
   }
   Result<std::optional<PoisonDetail>> get(PoisonKind kind, std::int64_t poison_id) override {
     auto found = inner_.poison->get(kind, poison_id);
