@@ -5,7 +5,9 @@
 #include <sqlite3.h>
 #include <string_view>
 
+#include "dlo/core/trend.h"
 #include "dlo/store/rules.h"
+#include "dlo/store/sqlite/books.h"
 #include "dlo/store/sqlite/codec.h"
 #include "dlo/store/sqlite/facets.h"
 #include "dlo/store/sqlite/head.h"
@@ -101,9 +103,13 @@ RawPeer::RawPeer(const std::string& directory) {
   tally_ = prepare(
       "INSERT INTO tallies VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + "
       "excluded.count");
-  read_group_ = prepare("SELECT * FROM groups WHERE fingerprint = ?");
-  group_ = prepare(
-      "INSERT OR REPLACE INTO groups VALUES(?, ?, 0, '', '', '', NULL, ?, ?, ?, ?, ?, ?, ?)");
+  read_group_ = prepare(std::string("SELECT ") + sqlite::group_columns +
+                        " FROM groups WHERE fingerprint = ?");
+  read_strand_ = prepare(std::string("SELECT ") + sqlite::strand_columns +
+                         " FROM strands WHERE fingerprint = ?");
+  group_ = prepare(std::string("INSERT OR REPLACE INTO groups(") + sqlite::group_columns +
+                   ") VALUES(?, ?, 0, '', '', '', NULL, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL, 0, "
+                   "x'', ?, 0)");
   counter_ = prepare("UPDATE counters SET value = ?2 WHERE name = ?1");
   find_ = prepare(std::string("SELECT ") + sqlite::head_columns + " FROM records WHERE id = ?");
   read_facts_ = prepare("SELECT facts FROM details WHERE number = ?");
@@ -157,7 +163,7 @@ void RawPeer::insert(const RawRow& row) {
       .text(r.failure.type)
       .number(r.died_at.time_since_epoch().count())
       .number(static_cast<std::int64_t>(m.payload->size()))
-      .text(r.failure.text)
+      .text(sqlite::head_text(r))
       .blob(row.id)
       .number(row.facets)
       .run();
@@ -172,9 +178,10 @@ void RawPeer::insert(const RawRow& row) {
   }
   indexed_.emplace_back(number, &row);
   ++tallies_[{m.source, {static_cast<int>(r.status), r.category}}];
-  auto& group = groups_[row.group];
-  group.first = &row;
-  ++group.second;
+  GroupMoves& group = groups_[row.group];
+  group.newest = &row;
+  ++group.open;
+  group.deaths.push_back(r.died_at);
 }
 
 void RawPeer::append(std::span<const RawRow> rows) {
@@ -184,6 +191,42 @@ void RawPeer::append(std::span<const RawRow> rows) {
   indexed_.clear();
   write_books();
   run("COMMIT");
+}
+
+// As the office does: a group nobody has seen may have been merged into another, so the strands are
+// asked; one that is known and was never merged is read and written, its trend with it.
+void RawPeer::write_group(const std::string& fingerprint, const GroupMoves& moves) {
+  const DeadLetter& record = *moves.newest->record;
+  std::int64_t open = moves.open;
+  std::int64_t total = static_cast<std::int64_t>(moves.deaths.size());
+  std::int64_t first_seen = record.died_at.time_since_epoch().count();
+  Trend trend;
+  sqlite3_bind_blob(read_group_, 1, fingerprint.data(), 16, SQLITE_STATIC);
+  if (sqlite3_step(read_group_) == SQLITE_ROW) {
+    open += sqlite3_column_int64(read_group_, 7);
+    total += sqlite3_column_int64(read_group_, 8);
+    first_seen = sqlite3_column_int64(read_group_, 9);
+    trend = sqlite::decode_trend({static_cast<const char*>(sqlite3_column_blob(read_group_, 19)),
+                                  static_cast<std::size_t>(sqlite3_column_bytes(read_group_, 19))});
+  } else {
+    sqlite3_bind_blob(read_strand_, 1, fingerprint.data(), 16, SQLITE_STATIC);
+    if (sqlite3_step(read_strand_) != SQLITE_DONE) die(db_);
+    sqlite3_reset(read_strand_);
+  }
+  sqlite3_reset(read_group_);
+  for (const TimePoint at : moves.deaths) count_deaths(trend, at, 1);
+  Binder(group_)
+      .blob(fingerprint)
+      .text(record.fingerprint.title)
+      .number(open)
+      .number(total)
+      .number(first_seen)
+      .number(record.died_at.time_since_epoch().count())
+      .blob(moves.newest->id)
+      .text(record.category)
+      .text(record.message->source)
+      .blob(sqlite::encode_trend(trend))
+      .run();
 }
 
 void RawPeer::write_books() {
@@ -196,25 +239,7 @@ void RawPeer::write_books() {
         .run();
   }
   tallies_.clear();
-  for (const auto& [fingerprint, newest] : groups_) {
-    sqlite3_bind_blob(read_group_, 1, fingerprint.data(), 16, SQLITE_STATIC);
-    std::int64_t total = newest.second;
-    if (sqlite3_step(read_group_) == SQLITE_ROW) total += sqlite3_column_int64(read_group_, 8);
-    sqlite3_reset(read_group_);
-    const DeadLetter& r = *newest.first->record;
-    const std::int64_t seen = r.died_at.time_since_epoch().count();
-    Binder(group_)
-        .blob(fingerprint)
-        .text(r.fingerprint.title)
-        .number(total)
-        .number(total)
-        .number(seen)
-        .number(seen)
-        .blob(newest.first->id)
-        .text(r.category)
-        .text(r.message->source)
-        .run();
-  }
+  for (const auto& [fingerprint, moves] : groups_) write_group(fingerprint, moves);
   groups_.clear();
   Binder(counter_).text("change").number(number_).run();
   Binder(counter_).text("number").number(number_).run();
@@ -243,7 +268,9 @@ void RawPeer::resolve(std::span<const RawRow> rows) {
                 {static_cast<int>(row.record->status), row.record->category}}];
     ++tallies_[{row.record->message->source,
                 {static_cast<int>(Status::resolved), row.record->category}}];
-    groups_[row.group] = {&row, -1};
+    GroupMoves& group = groups_[row.group];
+    group.newest = &row;
+    --group.open;
   }
   write_books();
   run("COMMIT");
