@@ -199,5 +199,31 @@ TEST(Scenario, AKeyIsReplacedAndTheOldOneIsNeededNoMore) {
   EXPECT_EQ(office.stop(SIGTERM), 0);
 }
 
+// What was kept before there was a key: rotating encrypts it, and leaves nothing in free pages. The
+// queues are another matter: what waits there goes when it is worked on.
+TEST(Scenario, AnOfficeThatWasPlainIsEncryptedByRotating) {
+  const TemporaryDirectory place;
+  const TemporaryDirectory keys;
+  std::string letter;
+  {
+    Office office(place.path());
+    letter = plant(office.client()).letter;
+    EXPECT_EQ(office.stop(SIGTERM), 0);
+  }
+  std::filesystem::remove_all(place.path() + "/queues");
+  ASSERT_FALSE(found_in(place.path(), planted).empty());
+  const std::string file = keys.path() + "/dlo.keys";
+  ASSERT_EQ(run_dlo({"key", "create", file}).code, 0);
+  const Variable named("DLO_VAULT_KEY_FILE", file);
+  const auto rotated = run_dlo({"key", "rotate", "--data", place.path()});
+  ASSERT_EQ(rotated.code, 0) << rotated.err;
+  EXPECT_NE(rotated.out.find("1 encrypted anew"), std::string::npos) << rotated.out;
+  EXPECT_EQ(found_in(place.path(), planted), std::set<std::string>{});
+  const auto again = run_dlo({"key", "rotate", "--data-key", "--data", place.path()});
+  EXPECT_NE(again.out.find("1 encrypted anew"), std::string::npos) << again.out << again.err;
+  EXPECT_NE(run_dlo({"show", letter, "--data", place.path()}).out.find("zqpayloadsecret"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace dlo::testing

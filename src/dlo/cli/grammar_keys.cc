@@ -21,9 +21,12 @@ void add_keys(const Grammar& grammar) {
   all->callback(
       [&verb = grammar.verb] { verb = [](Context& context) { return key_list(context); }; });
   auto* rotate = command->add_subcommand("rotate", "Bring the office under the newest master key");
+  rotate->add_flag("--data-key", arguments->data_key,
+                   "Make a new data key, with which everything is encrypted anew");
   add_data(rotate, grammar.context);
-  rotate->callback(
-      [&verb = grammar.verb] { verb = [](Context& context) { return key_rotate(context); }; });
+  rotate->callback([&verb = grammar.verb, arguments] {
+    verb = [arguments](Context& context) { return key_rotate(context, *arguments); };
+  });
 }
 
 }  // namespace dlo::cli

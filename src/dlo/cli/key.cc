@@ -17,6 +17,7 @@
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/table.h"
 #include "dlo/store/sealed/key_book.h"
+#include "dlo/store/sealed/rotation.h"
 #include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::cli {
@@ -69,6 +70,72 @@ Result<std::optional<KeyRing>> configured_ring(const Context& context) {
   auto ring = read_key_file(settings->key_file);
   if (!ring) return ring.error();
   return std::optional<KeyRing>(std::move(*ring));
+}
+
+/// The office remembers that it has to be compacted, whatever happens in between.
+const PutDocument under_way{"key_rotation", "compact", "1", std::nullopt};
+
+Result<void> rotate_keys(Context& context, const KeyArguments& arguments,
+                         const VaultRequest& request) {
+  const auto office = open_plain(context, false);
+  if (!office) return office.error();
+  if (auto vault = open_vault(**office, request); !vault) return vault.error();
+  const auto moved = rewrap_data_keys(**office, request);
+  if (!moved) return moved.error();
+  const std::string newest = to_string(request.ring->keys.back().id);
+  context.out << (*moved == 0 ? "All data keys are under key " + newest + ".\n"
+                              : std::to_string(*moved) + " data keys are under key " + newest +
+                                    " now. Older keys are needed no more for this office.\n");
+  if (!arguments.data_key) return {};
+  const auto added = add_data_key(**office, request);
+  if (!added) return added.error();
+  context.out << "Data key " << to_string(*added) << " encrypts from now on.\n";
+  return {};
+}
+
+constexpr std::size_t slice = 200;
+
+Result<void> encrypt_anew(Context& context, const VaultRequest& request,
+                          const std::vector<FieldPath>& indexed) {
+  std::uint64_t written = 0;
+  bool was_under_way = false;
+  {
+    const auto office = open_plain(context, false);
+    if (!office) return office.error();
+    const auto vault = open_vault(**office, request);
+    if (!vault) return vault.error();
+    const auto known = (*office)->extras().ledger->document(under_way.kind, under_way.key);
+    if (!known) return known.error();
+    was_under_way = known->has_value();
+    const Change mark = under_way;
+    if (auto marked = (*office)->apply({&mark, 1}); !marked) return marked.error();
+    std::uint64_t looked_at = 0;
+    std::int64_t last = 0;
+    for (;;) {
+      const auto done = seal_anew(**office, **vault, indexed, last, slice);
+      if (!done) return done.error();
+      if (done->looked_at == 0) break;
+      last = done->last;
+      looked_at += done->looked_at;
+      written += done->written;
+      if (looked_at % (50 * slice) == 0) {
+        context.err << looked_at << " dead letters looked at, " << written
+                    << " encrypted anew. A kill costs nothing: the same command goes on.\n";
+      }
+    }
+    context.out << looked_at << " dead letters looked at, " << written << " encrypted anew.\n";
+  }
+  if (written > 0 || was_under_way) {
+    // What was there before would still lie in free pages.
+    if (auto compacted = SqliteOffice::compact(context.data); !compacted) return compacted;
+  }
+  const auto office = open_plain(context, false);
+  if (!office) return office.error();
+  PutDocument over = under_way;
+  over.body.reset();
+  const Change end = over;
+  if (auto ended = (*office)->apply({&end, 1}); !ended) return ended.error();
+  return {};
 }
 
 }  // namespace
@@ -127,7 +194,9 @@ int key_list(Context& context) {
   return exit_nothing_matched;
 }
 
-int key_rotate(Context& context) {
+int key_rotate(Context& context, const KeyArguments& arguments) {
+  const auto settings = vault_settings(context);
+  if (!settings) return refuse(context, settings.error());
   const auto ring = configured_ring(context);
   if (!ring) return refuse(context, ring.error());
   if (!*ring) {
@@ -135,19 +204,16 @@ int key_rotate(Context& context) {
                             "No key file is named. Say DLO_VAULT_KEY_FILE=FILE, or DLO_CONFIG=FILE "
                             "with vault.key_file in it."});
   }
-  const auto office = open_plain(context, false);
-  if (!office) return refuse(context, office.error());
+  const auto indexed = parse_paths(settings->indexed);
+  if (!indexed) return refuse(context, indexed.error());
   VaultRequest request;
   request.ring = &**ring;
   request.now = context.now;
-  const auto before = open_vault(**office, request);
-  if (!before) return refuse(context, before.error());
-  const auto moved = rewrap_data_keys(**office, request);
-  if (!moved) return refuse(context, moved.error());
-  const std::string newest = to_string((*ring)->keys.back().id);
-  context.out << (*moved == 0 ? "All data keys are under key " + newest + " already.\n"
-                              : std::to_string(*moved) + " data keys are under key " + newest +
-                                    " now. Older keys are needed no more for this office.\n");
+  auto done = rotate_keys(context, arguments, request);
+  if (!done) return refuse(context, done.error());
+  done = encrypt_anew(context, request, *indexed);
+  if (!done) return refuse(context, done.error());
+  context.out << "Everything in '" << context.data << "' is encrypted with the newest data key.\n";
   return exit_ok;
 }
 

@@ -13,7 +13,6 @@
 #include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::cli {
-namespace {
 
 Result<std::vector<FieldPath>> parse_paths(const std::vector<std::string>& texts) {
   std::vector<FieldPath> paths;
@@ -24,8 +23,6 @@ Result<std::vector<FieldPath>> parse_paths(const std::vector<std::string>& texts
   }
   return paths;
 }
-
-}  // namespace
 
 VaultSettings vault_settings(const Config& config) {
   return {config.text("vault.key_file"), config.places("vault.indexed")};

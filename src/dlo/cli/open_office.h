@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dlo/cli/context.h"
+#include "dlo/store/field_path.h"
 #include "dlo/store/office.h"
 #include "dlo/vault/vault.h"
 
@@ -24,6 +25,7 @@ struct VaultSettings {
 /// For verbs that read no configuration file of their own: DLO_CONFIG and DLO_VAULT_….
 [[nodiscard]] Result<VaultSettings> vault_settings(const Context& context);
 
+[[nodiscard]] Result<std::vector<FieldPath>> parse_paths(const std::vector<std::string>& texts);
 [[nodiscard]] Result<KeyRing> read_key_file(const std::string& path);
 
 struct OpenedOffice {

@@ -12,6 +12,7 @@
 #include "dlo/store/sqlite/opening.h"
 #include "dlo/store/sqlite/payload_index.h"
 #include "dlo/store/sqlite/reading.h"
+#include "dlo/store/sqlite/rewriting.h"
 #include "dlo/store/sqlite/schema.h"
 #include "dlo/store/sqlite/writer.h"
 
@@ -196,6 +197,38 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
       });
     });
     return std::unique_ptr<SqliteOffice>(new SqliteOffice(std::move(state)));
+  });
+}
+
+Result<Rewritten> SqliteOffice::rewrite(std::int64_t after, std::size_t limit, const Make& make) {
+  return guarded("sqlite.rewrite", [&]() -> Result<Rewritten> {
+    Rewritten answer;
+    const auto written =
+        state_->write("sqlite.rewrite", 64, true, [&](Session& session) -> Result<void> {
+          auto done = rewrite_records(session, after, limit, make);
+          if (!done) return done.error();
+          answer = *done;
+          return {};
+        });
+    if (!written) return written.error();
+    return answer;
+  });
+}
+
+Result<void> SqliteOffice::compact(const std::string& directory) {
+  const auto lock = LockFile::take(directory + "/office.lock");
+  if (!lock) return lock.error();
+  return guarded("sqlite.compact", [&]() -> Result<void> {
+    Connection db(directory + "/office.db", Access::read_write);
+    db.run("PRAGMA temp_store = FILE");
+    db.run("DELETE FROM leaving_payloads");
+    db.run("VACUUM");
+    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+      std::error_code ignored;
+      std::filesystem::remove(directory + "/payloads.db" + suffix, ignored);
+    }
+    return {};
   });
 }
 

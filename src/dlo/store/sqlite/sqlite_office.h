@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dlo/store/office.h"
+#include "dlo/store/rewriter.h"
 
 namespace dlo {
 
@@ -22,7 +23,7 @@ struct SqliteOptions {
 /// An office in one directory: `office.db` (SQLite, WAL, every commit synced), `office.lock` with
 /// the pid of its only writer (R19).
 /// Concurrent writers share one sync; readers wait for nobody. docs/adr/0001 says why.
-class SqliteOffice final : public Office {
+class SqliteOffice final : public Office, public Rewriter {
  public:
   /// Creates what is missing. refused: another writer, a newer schema, no write access; corrupt:
   /// not a database; not_found: read_only and there is no office.
@@ -42,6 +43,13 @@ class SqliteOffice final : public Office {
                                   Millis lease_for) override;
   Result<std::vector<ChangeNote>> changes_since(std::uint64_t after, std::size_t limit) override;
   OfficeExtras extras() noexcept override;
+
+  Result<Rewritten> rewrite(std::int64_t after, std::size_t limit, const Make& make) override;
+
+  /// Gives back the room of what was removed or written anew, so that nothing of it is left in the
+  /// files, and has the payload index made again. Of an office that nobody has opened; takes long
+  /// for a large one, and as much room again.
+  [[nodiscard]] static Result<void> compact(const std::string& directory);
 
   /// Transactions so far: what shared a sync counts once.
   [[nodiscard]] std::uint64_t commits() const noexcept;
