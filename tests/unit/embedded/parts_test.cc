@@ -10,7 +10,8 @@
 
 #include "support/must.h"
 
-#include "dlo/broker/embedded/delay_wheel.h"
+#include "dlo/broker/embedded/delays.h"
+#include "dlo/broker/embedded/holdings.h"
 #include "dlo/broker/embedded/key_book.h"
 #include "dlo/broker/embedded/records.h"
 #include "dlo/broker/embedded/slots.h"
@@ -21,11 +22,11 @@ namespace {
 using namespace std::chrono_literals;
 using testing::noon;
 
-TEST(DelayWheel, LetsEverybodyGoAtHisMomentWhateverTheClockDoes) {
+TEST(Delays, LetsEverybodyGoAtHisMomentWhateverTheClockDoes) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 20; ++round) {
     Slots slots;
-    DelayWheel wheel;
+    Delays wheel;
     std::multimap<std::uint64_t, SlotNumber> plain;
     TimePoint now = noon;
     const auto nothing = [](SlotNumber) { FAIL(); };
@@ -63,9 +64,60 @@ TEST(DelayWheel, LetsEverybodyGoAtHisMomentWhateverTheClockDoes) {
   }
 }
 
-TEST(DelayWheel, EndsVeryManyDelaysAFewAtATimeInOrder) {
+TEST(Delays, WhoIsDueDoesNotWaitUntilTheOthersAreSorted) {
   Slots slots;
-  DelayWheel wheel;
+  Delays delays;
+  (void)delays.advance(slots, noon, [](SlotNumber) {});
+  const auto begins = noon + 300s;
+  for (int i = 0; i < 50'000; ++i) {
+    const auto slot = slots.take();
+    slots.edit(slot).set_time(pack(begins + Millis{i % 4'000}));
+    delays.set(slots, slot);
+  }
+  int came = 0;
+  const auto count = [&](SlotNumber) { ++came; };
+  // As a receiver does that waits: whenever there is something to do, a little of it.
+  int calls = 0;
+  for (auto next = delays.next(slots); next && *next < begins; next = delays.next(slots)) {
+    (void)delays.advance(slots, *next, count, 1'000);
+    ASSERT_LT(++calls, 500);
+  }
+  EXPECT_EQ(came, 0);
+  EXPECT_GT(calls, 10);
+  for (int i = 0; i < 100; ++i) {
+    came = 0;
+    (void)delays.advance(slots, begins + Millis{i}, count, 50);
+    EXPECT_GE(came, 12) << "after " << i << " ms";
+  }
+}
+
+TEST(Holdings, WhoLooksWhenToldToComesNearerToWhatIsDue) {
+  for (const Millis delay : {Millis{3}, Millis{150}, Millis{8s}, Millis{70s}, Millis{25h}}) {
+    Holdings holdings;
+    QueueState& queue = holdings.declare(QueueRecord{});
+    std::vector<Lease*> ran_out;
+    holdings.begin_work(noon);
+    holdings.advance(noon, ran_out);
+    PublishTail tail;
+    tail.slot = holdings.take_slot(false);
+    tail.now = noon;
+    tail.due = noon + delay;
+    holdings.put(tail, Address{{1, 64}, 1}, 1, 0);
+    holdings.arrive(tail.slot, noon);
+    auto now = noon;
+    for (auto next = holdings.next_due(queue); next; next = holdings.next_due(queue)) {
+      ASSERT_GT(*next, now) << "told to look again at once, for ever; delay " << delay.count();
+      now = *next;
+      holdings.advance(now, ran_out);
+    }
+    EXPECT_EQ(now, noon + delay);
+    EXPECT_EQ(holdings.pop_ready(queue), tail.slot);
+  }
+}
+
+TEST(Delays, EndsVeryManyDelaysAFewAtATimeInOrder) {
+  Slots slots;
+  Delays wheel;
   (void)wheel.advance(slots, noon, [](SlotNumber) {});
   for (int i = 1; i <= 1000; ++i) {
     const auto slot = slots.take();
@@ -93,9 +145,9 @@ TEST(DelayWheel, EndsVeryManyDelaysAFewAtATimeInOrder) {
   EXPECT_GE(calls, 10);
 }
 
-TEST(DelayWheel, TurnsBackAFewAtATime) {
+TEST(Delays, TurnsBackAFewAtATime) {
   Slots slots;
-  DelayWheel wheel;
+  Delays wheel;
   (void)wheel.advance(slots, noon + 24h, [](SlotNumber) {});
   for (int i = 1; i <= 1000; ++i) {
     const auto slot = slots.take();

@@ -19,12 +19,28 @@ namespace dlo::embedded {
 class DelayWheel {
  public:
   /// `slots[number].time()` says when it ends.
-  void set(Slots& slots, SlotNumber number) noexcept {
-    ++size_;
-    place(slots, number);
+  void set(Slots& slots, SlotNumber number) noexcept { place(slots, number); }
+
+  /// Everything that was due until then is out.
+  [[nodiscard]] std::uint64_t current() const noexcept { return current_; }
+
+  /// What opens next covers 64 milliseconds at most, and nothing is open.
+  [[nodiscard]] bool next_is_small() const noexcept {
+    return opened_.empty() && levels_ != 0 && std::countr_zero(levels_) < 2;
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// These were out, and are to be placed anew.
+  void take_back(Slots& slots, const Line& line) noexcept {
+    if (line.empty()) return;
+    if (opened_.empty()) {
+      opened_ = line;
+    } else {
+      slots.set_next(opened_.last, line.first);
+      opened_.last = line.last;
+    }
+  }
+  /// It is as early as `tick`: everybody is placed anew, by and by.
+  void rewind(Slots& slots, std::uint64_t tick) noexcept;
 
   /// When to look again, as TimingWheel::next.
   [[nodiscard]] std::optional<TimePoint> next(const Slots& slots) const noexcept;
@@ -42,7 +58,6 @@ class DelayWheel {
         if (budget == 0) return 0;
         const auto number = opened_.pop(slots);
         if (slots[number].time() <= current_) {
-          --size_;
           due(number);
         } else {
           place(slots, number);
@@ -78,7 +93,6 @@ class DelayWheel {
     if (occupied_[level] == 0) levels_ &= ~(1U << level);
   }
   [[nodiscard]] Line take_all(Slots& slots) noexcept;
-  void rewind(Slots& slots, std::uint64_t tick) noexcept;
 
   template <typename F>
   void fire_late(Slots& slots, std::uint64_t tick, F& due) {
@@ -94,7 +108,6 @@ class DelayWheel {
     }
     std::stable_sort(ready.begin(), ready.end(),
                      [&](SlotNumber a, SlotNumber b) { return slots[a].time() < slots[b].time(); });
-    size_ -= ready.size();
     for (const auto number : ready) due(number);
   }
 
@@ -104,7 +117,6 @@ class DelayWheel {
   Line late_;    // set to a moment that had already passed
   Line opened_;  // of the bucket that is being worked off, or of all: the clock went back
   std::uint64_t current_ = 0;
-  std::size_t size_ = 0;
 };
 
 }  // namespace dlo::embedded

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "dlo/broker/embedded/claim.h"
@@ -80,9 +81,11 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
   if (const auto room = wait_for_room(true); !room) return room.error();
   Lock lock(mutex_);
   Doorbell& bell = doorbells_[number];
+  std::optional<Steady::time_point> waited;  // until `now`, to the millisecond
   while (true) {
     if (const auto ok = usable(number, "embedded.receive"); !ok) return ok.error();
     auto claims = claim(queue, request, now, sequence);
+    if (waited) seen_ = *waited;
     if (!claims || !claims->empty() || request.limit == 0 || longest <= Millis{0} ||
         Steady::now() >= deadline) {
       // Whoever else waits must know of the deadlines this one leaves behind.
@@ -102,7 +105,10 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
     ++bell.waiting;
     bell.rung.wait_until(lock, until);
     --bell.waiting;
-    now = later(holdings_.latest(), std::chrono::floor<Millis>(Steady::now() - seen_));
+    // Parts of a millisecond count next time, or the clock would stand still for who looks often.
+    const auto elapsed = std::chrono::floor<Millis>(Steady::now() - seen_);
+    now = later(holdings_.latest(), elapsed);
+    waited = seen_ + elapsed;
   }
 }
 

@@ -122,11 +122,13 @@ void Holdings::wait_or_ready(SlotNumber number, TimePoint now) {
 void Holdings::delay(SlotNumber number, TimePoint now) {
   QueueState& queue = queue_of(number);
   if (!queue.delays) {
-    queue.delays = std::make_unique<DelayWheel>();
+    queue.delays = std::make_unique<Delays>();
     (void)queue.delays->advance(slots_, now, [](SlotNumber) {});
   }
   queue.delays->set(slots_, number);
-  next_delay_ = std::min(next_delay_, slots_[number].time());
+  // Not when it ends, but when it wants to be looked at: whoever waits is told that moment, too.
+  if (const auto next = queue.delays->next(slots_))
+    next_delay_ = std::min(next_delay_, pack(*next));
 }
 
 void Holdings::link(SlotNumber number) noexcept {

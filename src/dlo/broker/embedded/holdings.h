@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dlo/broker/broker.h"
-#include "dlo/broker/embedded/delay_wheel.h"
+#include "dlo/broker/embedded/delays.h"
 #include "dlo/broker/embedded/key_book.h"
 #include "dlo/broker/embedded/leases.h"
 #include "dlo/broker/embedded/records.h"
@@ -34,7 +34,7 @@ struct QueueState {
   std::array<std::uint64_t, place_count> places{};
   std::uint64_t dead_bytes = 0;  // of the own dead set: no limit counts them
   Lineup lineup;
-  std::unique_ptr<DelayWheel> delays;  // none while nothing is delayed
+  std::unique_ptr<Delays> delays;  // none while nothing is delayed
   // All of it is being purged or moved, bit by bit: nobody stands in its lines meanwhile.
   bool unlined = false;
   std::optional<std::uint16_t> moving_to;  // ... and in which queue the rest belongs
