@@ -24,7 +24,9 @@ std::uint32_t narrowed(std::uint64_t count) noexcept {
 
 AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
                                const AbandonOptions& options) noexcept {
-  const Counters after = counted(counters, options.increment_count);
+  // What is forced and not counted dies with the count it has.
+  const bool as_it_is = options.force_poison && !options.increment_count;
+  const Counters after = as_it_is ? counters : counted(counters, options.increment_count);
   const Check* check = profile.post_check ? &*profile.post_check : nullptr;
   std::uint64_t count = after.abandon;
   if (check != nullptr) count = std::max(count, value_of(after, check->counter));
@@ -37,7 +39,7 @@ AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
   const bool reached = strictly ? count > limit : count >= limit;
 
   if (options.force_poison || (limited && reached)) {
-    return {Poisoned{narrowed(count)}, after, limit};
+    return {Poisoned{poison_count(profile, after)}, after, limit};
   }
   return {Released{}, after, limit};
 }

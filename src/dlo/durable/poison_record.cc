@@ -44,6 +44,8 @@ DeadLetter poison_record(const Delivery& delivery, const AbandonDecision& decisi
   record.failure.text = poison.last_error.value_or("");
   record.fingerprint = fingerprint_of(record.failure, delivery.message->event_type, record.reason);
   record.counters = decision.counters;
+  // One number in the book, the SQL views and what the owner is told: whichever count killed it.
+  record.counters.abandon = poison.abandon_count;
   record.limit = decision.limit;
   record.policy = print(profile.retry);
   record.first_attempt_at = delivery.first_attempt_at;

@@ -108,6 +108,17 @@ Result<void> DurableRuntime::start(PoisonKind kind, const LeaseToken& token, Tim
   return lost(token);
 }
 
+Result<void> DurableRuntime::renew(PoisonKind kind, const LeaseToken& token, Millis lease_for,
+                                   TimePoint now) {
+  const auto live = queue(kind).renew({&token, 1}, now, lease_for);
+  if (!live) return live.error();
+  const bool known = held_[index(kind)].change(token, [&](Delivery& held) {
+    if (live->front()) held.leased_until = std::max(held.leased_until, now + lease_for);
+  });
+  if (!known || !live->front()) return lost(token);
+  return {};
+}
+
 /// A retried item that now succeeded closes the record it came from.
 Result<void> DurableRuntime::close_record(const Delivery& delivery, TimePoint now) {
   const auto lineage = lineage_of(delivery.message->headers);
@@ -177,8 +188,10 @@ Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken&
 
 Result<void> DurableRuntime::return_unprocessed(PoisonKind kind, const LeaseToken& token,
                                                 TimePoint now) {
-  if (!held_[index(kind)].take(token, now)) return lost(token);
-  return settle(kind, token, ReleasedUnrun{}, now);
+  if (!held_[index(kind)].take(token, now)) return {};  // its queue has it already
+  const auto settled = settle(kind, token, ReleasedUnrun{}, now);
+  if (!settled && settled.error().code == Code::lease_lost) return {};
+  return settled;
 }
 
 Result<void> DurableRuntime::tell_owner(PoisonKind kind, const Owner& owner, const Poison& poison) {

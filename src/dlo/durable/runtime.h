@@ -70,13 +70,18 @@ class DurableRuntime {
   /// The start mark: this item is about to be processed.
   Result<void> start(PoisonKind kind, const LeaseToken& token, TimePoint now);
 
+  /// Keeps an item that takes longer than its lease (R3-6). lease_lost: it is somebody else's now.
+  Result<void> renew(PoisonKind kind, const LeaseToken& token, Millis lease_for, TimePoint now);
+
   Result<void> complete(PoisonKind kind, const LeaseToken& token, TimePoint now);
 
   /// S3-18, S3-19. The delay applies to both kinds.
   Result<AbandonResult> abandon(PoisonKind kind, const LeaseToken& token,
                                 const AbandonOptions& options, TimePoint now);
 
-  /// An item whose lease ran out in a buffer, never processed: not counted, no error (S3-30).
+  /// An item that lay in a buffer and was never processed: not counted, no error, even if its lease
+  /// ran out there (S3-30). A lease that ran out stays counted under durable-fetch alone, which
+  /// counts claims because a crash looks the same (R1).
   Result<void> return_unprocessed(PoisonKind kind, const LeaseToken& token, TimePoint now);
 
   // Management (S3-31..36). A backend without a poison book answers empty, none, false.

@@ -191,14 +191,18 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
   answer.abandon_count = poisoned->abandon_count;
   Poison poison{poisoned->abandon_count, decided.limit, options.error_message, {}};
   const auto& owner = delivery.message->owner;
-  if (owner) poison.activity = owner->activity;
+  Counters counters = decided.counters;
+  if (owner) {
+    poison.activity = owner->activity;
+    counters.abandon = poisoned->abandon_count;  // what the poison book shows
+  }
   Failure failure;
   failure.type = "Poison";
   failure.text = options.error_message.value_or("");
   Decision decision;
   decision.verdict = DeadLetterAs{poison_reason(rules.profile()),
                                   owner ? describe(poison) : describe(poison, "message"), true};
-  decision.counters = decided.counters;
+  decision.counters = counters;
   decision.category = name_of(ErrorClass::poison);
   return condemn(rules, out, std::move(decision), std::move(failure), now);
 }

@@ -99,6 +99,62 @@ TEST_F(DurableTest, AnItemThatExpiredInABufferIsNotCounted) {  // S3-30
   EXPECT_EQ(again[0].last_error, "");
 }
 
+TEST_F(DurableTest, AnItemWhoseLeaseEndedInABufferIsNotCountedEither) {  // S3-30
+  use("durable+safe");
+  send(activity, "i-1");
+  for (int round = 0; round < 20; ++round) {
+    const auto items = fetch(activity);
+    ASSERT_EQ(items.size(), 1U) << round;
+    EXPECT_EQ(items[0].counters.fetch, 1U);
+    now_ += 60min;
+    must(runtime_->return_unprocessed(activity, items[0].lease, now_));
+  }
+  EXPECT_TRUE(must(runtime_->list_poison(activity)).empty());
+}
+
+TEST_F(DurableTest, ALeaseThatIsRenewedCanBeSettledAfterItsFirstEnd) {  // R3-6
+  send(activity, "i-1");
+  const auto token = fetch_one(activity);
+  const TimePoint began = now_;
+  for (int i = 0; i < 10; ++i) {
+    now_ += 20s;
+    must(runtime_->renew(activity, token, 30s, now_));
+  }
+  EXPECT_GT(now_ - began, 100s);
+  must(runtime_->complete(activity, token, now_));
+  EXPECT_EQ(runtime_->renew(activity, token, 30s, now_).error().code, Code::lease_lost);
+}
+
+/// S3-16, S3-17, S3-37: the owner, the book and the list tell one number.
+TEST_F(DurableTest, OneCountIsToldToEverybody) {
+  struct Row {
+    const char* profile;
+    AbandonOptions last;
+    std::uint32_t count;
+  };
+  const std::vector<Row> rows = {
+      {"durable", {.increment_count = true, .force_poison = true}, 1},
+      {"durable", {.force_poison = true}, 0},
+      {"durable-fetch", {.force_poison = true}, 3},
+  };
+  for (const Row& row : rows) {
+    use(row.profile);
+    hooks_.told.clear();
+    send(activity, "i-1");
+    if (row.count == 3) {  // claims that ended by themselves
+      for (int i = 0; i < 2; ++i) {
+        ASSERT_EQ(fetch(activity).size(), 1U);
+        now_ += 60min;
+      }
+    }
+    const auto result = abandon(activity, fetch_one(activity), row.last);
+    EXPECT_EQ(std::get<Poisoned>(result).abandon_count, row.count) << row.profile;
+    ASSERT_EQ(hooks_.told.size(), 1U);
+    EXPECT_EQ(hooks_.told[0].poison.abandon_count, row.count) << row.profile;
+    EXPECT_EQ(must(runtime_->list_poison(activity)).front().abandon_count, row.count);
+  }
+}
+
 TEST_F(DurableTest, OthersOfTheInstanceInFlightAreUntouched) {  // S3-6, S3-50
   send(orchestration, "i-1");
   send(orchestration, "i-1");
