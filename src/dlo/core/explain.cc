@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dlo/core/duration.h"
+#include "dlo/core/redact.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo {
@@ -61,7 +62,11 @@ std::string verdict_sentence(const Verdict& verdict) {
 
 class Explainer {
  public:
-  Explainer(const RuleBook& book, const Question& question) : book_(book), question_(question) {}
+  /// Secrets are taken out before anything is decided, as in production: what is hidden matches no
+  /// rule.
+  Explainer(const RuleBook& book, const Question& question) : book_(book), question_(question) {
+    redact(question_.outcome.failure);
+  }
 
   Explanation answer(const Counters& at_run) {
     const Profile& profile = book_.profile();
@@ -197,7 +202,7 @@ class Explainer {
   }
 
   const RuleBook& book_;
-  const Question& question_;
+  Question question_;
   Explanation out_;
 };
 

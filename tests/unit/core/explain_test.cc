@@ -40,6 +40,15 @@ TEST(Explain, TellsWhichRuleFiredAndWhatStoppedAnother) {
   EXPECT_THAT(step(answer, "category"), HasSubstr("permission means never"));
 }
 
+TEST(Explain, WhatIsHiddenBeforeADecisionMatchesNoRule) {
+  const RuleBook book = book_of("service-bus");
+  const auto category = [&](std::string text) {
+    return must(explain(book, about(std::move(text)))).category;
+  };
+  EXPECT_EQ(category("login failed: timeout"), "non_retryable");
+  EXPECT_EQ(category("login failed: password=timeout"), "retryable");
+}
+
 TEST(Explain, AttemptNMeansAllEarlierOnesFailedAndCounted) {  // R11
   const Explanation answer = must(explain(book_of("durable"), about("x", 3)));
   EXPECT_EQ(print(answer.counters_at_run),
