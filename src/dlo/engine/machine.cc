@@ -82,8 +82,10 @@ StopReport Processor::Machine::run(std::stop_token stop) {
     const std::lock_guard lock(mutex);
     if (running) return last_report;
     running = true;
-    stop_asked = false;
-    stop_grace.reset();
+    if (std::exchange(ever_ran, true)) {
+      stop_asked = false;
+      stop_grace.reset();
+    }
   }
   scheduler.reopen();
   settler.restart();
@@ -130,9 +132,10 @@ StopReport Processor::Machine::run(std::stop_token stop) {
 
 StopReport Processor::Machine::stop(Millis grace) {
   std::unique_lock lock(mutex);
-  if (!running) return last_report;
+  if (!running && ever_ran) return last_report;
   stop_asked = true;
   stop_grace = grace;
+  if (!running) return last_report;  // whoever is about to run finds it
   changed.notify_all();
   changed.wait(lock, [this] { return !running; });
   return last_report;

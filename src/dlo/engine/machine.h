@@ -77,6 +77,7 @@ struct Processor::Machine {
   std::mutex mutex;
   std::condition_variable changed;
   bool running = false;
+  bool ever_ran = false;
   bool stop_asked = false;
   std::optional<Millis> stop_grace;
   StopReport last_report;

@@ -61,6 +61,8 @@ class Processor {
 
   /// Stops `run`: fetches nothing more, gives back what has not begun, lets what runs finish for
   /// `grace`, commits everything. Costs no message an attempt (I8). Returns when `run` has ended.
+  /// Called before the first `run` it ends that one at once, so that a program which starts a
+  /// thread for it and thinks better of it is not left with a thread that never ends.
   StopReport stop(Millis grace);
 
   /// Processes on this thread what is there now, and returns how many deliveries that were. For

@@ -29,6 +29,18 @@ TEST(Threads, OneSlowHandlerDelaysNobodyElse) {  // R0-6, S0-2
   EXPECT_TRUE(eventually(world.clock, 1ms, [&] { return processor->stats().succeeded == 500; }));
 }
 
+TEST(Threads, AStopBeforeTheFirstRunIsNotForgotten) {
+  World world;
+  world.on_every([](const Message&, const RunContext&) { return ok(); });
+  world.publish_many(3);
+  auto processor = world.processor();
+  processor->stop(1s);
+  processor->run({});  // returns
+  processor->stop(1s);
+  Running running(*processor);  // this one was not stopped
+  EXPECT_TRUE(eventually(world.clock, 1ms, [&] { return processor->stats().succeeded == 3; }));
+}
+
 TEST(Threads, WhatWaitsBehindASlowHandlerInItsChunkIsHandedToOthersOnce) {
   World world;
   Gate gate;
