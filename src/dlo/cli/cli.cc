@@ -369,7 +369,13 @@ int run(int argc, const char* const* argv, Context& context) {
     context.err << "dlo: " << mistake_in(app, error) << "\nRun with --help for more.\n";
     return exit_usage;
   }
-  return parsed.verb(context);
+  try {
+    return parsed.verb(context);
+  } catch (const std::exception& error) {  // nothing should: then it ends with a sentence
+    context.err << "dlo: This went wrong in a way nobody thought of: " << error.what()
+                << "\nWhat was acknowledged before is kept. Please report it with the command.\n";
+    return exit_error;
+  }
 }
 
 }  // namespace dlo::cli

@@ -1,8 +1,13 @@
 #include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <mutex>
 #include <ostream>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "dlo/broker/memory/memory_broker.h"
 #include "dlo/cli/demo_story.h"
@@ -95,7 +100,9 @@ class Narrator final : public EngineEvents {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "dlo-demo-XXXXXX").string();
+    std::error_code none;
+    const auto where = std::filesystem::temp_directory_path(none);
+    std::string pattern = (none ? std::filesystem::path("/tmp") : where) / "dlo-demo-XXXXXX";
     if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
   }
   ~TemporaryDirectory() {
@@ -108,6 +115,42 @@ class TemporaryDirectory {
 
  private:
   std::string path_;
+};
+
+/// Whoever is interrupted leaves no directory behind. Signals are blocked before there are threads.
+class Interruption {
+ public:
+  explicit Interruption(std::string directory) : directory_(std::move(directory)) {
+    sigemptyset(&signals_);
+    for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals_, each);
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    std::signal(SIGPIPE, SIG_IGN);  // a reader who left: the demo ends as ever
+    waiting_ = std::jthread([this](const std::stop_token& stop) { wait(stop); });
+  }
+  ~Interruption() {
+    waiting_.request_stop();
+    waiting_.join();
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+ private:
+  void wait(const std::stop_token& stop) const {
+    constexpr timespec a_moment{0, 50'000'000};
+    while (!stop.stop_requested()) {
+      const int number = sigtimedwait(&signals_, nullptr, &a_moment);
+      if (number <= 0) continue;
+      std::error_code ignored;
+      if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
+      std::_Exit(128 + number);
+    }
+  }
+
+  const std::string directory_;
+  sigset_t signals_{};
+  sigset_t before_{};
+  std::jthread waiting_;
 };
 
 /// Sent = done + waiting + dead, each counted where it is, not where it was announced.
@@ -152,6 +195,7 @@ Result<std::uint64_t> dead_before(Office& office) {
 
 int demo(Context& context, const DemoArguments& arguments) {
   const TemporaryDirectory temporary;
+  const Interruption interruption(temporary.path());
   const std::string directory = arguments.keep ? context.data : temporary.path();
   const auto settings = vault_settings(context);
   if (!settings) return fail(context, settings.error());

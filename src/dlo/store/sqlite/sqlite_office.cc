@@ -164,7 +164,8 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
   const std::string path = directory + "/office.db";
   if (options.read_only) {
     return guarded("sqlite.open", [&]() -> Opened {
-      if (!std::filesystem::exists(path)) {
+      std::error_code unseen;  // whoever may not look is told by SQLite what it may not open
+      if (!std::filesystem::exists(path, unseen) && !unseen) {
         return Error{Code::not_found, "sqlite.open",
                      "there is no office in " + directory +
                          "; check the path, or let `dlo serve "
