@@ -186,7 +186,9 @@ int serve(Context& context, const ServeArguments& arguments) {
   }
   Signals signals;  // before any thread exists, so that all inherit the mask
   const SystemClock clock;
-  auto opened = open_office(context.data, {}, vault_settings(config), clock.now());
+  SqliteOptions keeping;
+  keeping.unsearched_payloads = config.places("search.unsearched_payloads");
+  auto opened = open_office(context.data, keeping, vault_settings(config), clock.now());
   if (!opened) return fail(context, opened.error());
   const std::unique_ptr<Office>& office = opened->office;
   if (const auto safe =

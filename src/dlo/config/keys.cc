@@ -64,6 +64,13 @@ std::vector<ConfigKey> discard_keys() {
   };
 }
 
+std::vector<ConfigKey> search_keys() {
+  using enum ValueKind;
+  return {
+      {"search.unsearched_payloads", text, "", "Sources, with commas between, whose payloads are not made searchable by word; their errors are"},
+  };
+}
+
 std::vector<ConfigKey> vault_keys() {
   using enum ValueKind;
   return {
@@ -157,8 +164,8 @@ std::string_view name_of(ValueKind kind) noexcept {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all = server_keys();
-    for (auto&& part : {tls_keys(), access_keys(), discard_keys(), vault_keys(), service_bus_keys(),
-                        workflow_keys()}) {
+    for (auto&& part : {tls_keys(), access_keys(), discard_keys(), search_keys(), vault_keys(),
+                        service_bus_keys(), workflow_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
