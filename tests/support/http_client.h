@@ -35,6 +35,12 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
+  [[nodiscard]] std::uint16_t local_port() const {
+    sockaddr_in mine{};
+    socklen_t size = sizeof mine;
+    if (::getsockname(fd_, reinterpret_cast<sockaddr*>(&mine), &size) != 0) return 0;
+    return ntohs(mine.sin_port);
+  }
   /// False: the server took no more of it.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {

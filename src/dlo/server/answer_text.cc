@@ -1,7 +1,10 @@
 #include "dlo/server/answer_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdio>
+#include <ctime>
 
 #include "dlo/server/gzip.h"
 
@@ -16,6 +19,32 @@ void append_value(std::string& out, std::string_view value) {
   }
 }
 
+/// "Sun, 06 Nov 1994 08:49:37 GMT", made once a second.
+std::string_view date_text() {
+  thread_local std::time_t made = 0;
+  thread_local std::array<char, 40> text{};
+  const std::time_t now = std::time(nullptr);
+  if (now != made) {
+    std::tm parts{};
+    ::gmtime_r(&now, &parts);
+    // Not strftime: names of days and months are English whatever the locale.
+    constexpr std::array<const char*, 7> days = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    constexpr std::array<const char*, 12> months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT",
+                  days[static_cast<std::size_t>(parts.tm_wday)], parts.tm_mday % 100,
+                  months[static_cast<std::size_t>(parts.tm_mon)], (parts.tm_year + 1900) % 10'000,
+                  parts.tm_hour % 100, parts.tm_min % 100, parts.tm_sec % 100);
+    made = now;
+  }
+  return text.data();
+}
+
+bool says_date(const HttpResponse& response) {
+  return std::any_of(response.headers.begin(), response.headers.end(),
+                     [](const HttpHeader& each) { return same_ignoring_case(each.name, "Date"); });
+}
+
 void append_head(std::string& out, const HttpResponse& response) {
   out += "HTTP/1.1 ";
   out += std::to_string(response.status);
@@ -25,6 +54,11 @@ void append_head(std::string& out, const HttpResponse& response) {
   out +=
       "\r\nServer: dlo\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
       "Content-Security-Policy: default-src 'none', frame-ancestors 'none'\r\n";
+  if (!says_date(response)) {
+    out += "Date: ";
+    out += date_text();
+    out += "\r\n";
+  }
   if (!response.content_type.empty()) {
     out += "Content-Type: ";
     append_value(out, response.content_type);

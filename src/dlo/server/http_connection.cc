@@ -5,6 +5,9 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <iterator>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <utility>
 
 #include "dlo/server/gzip.h"
@@ -20,6 +23,13 @@ using boost::system::error_code;
 constexpr std::size_t high_water = 256 * 1024;  // unsent bytes of one client before others wait
 constexpr Millis linger_for{2'000};
 
+/// What a client that is gone without a word does not acknowledge is not sent for ever: the kernel
+/// would try for a quarter of an hour, also after we have closed.
+void give_up_after(int socket, Millis patience) {
+  const auto milliseconds = static_cast<unsigned>(patience.count());
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+}
+
 }  // namespace
 
 HttpConnection::HttpConnection(HttpLoop& loop, tcp::socket socket)
@@ -32,6 +42,7 @@ void HttpConnection::start() {
   socket_.non_blocking(true, ignored);
   client_ = socket_.remote_endpoint(ignored).address().to_string();
   socket_.set_option(tcp::no_delay(true), ignored);
+  give_up_after(socket_.native_handle(), loop_.common.options.write_timeout);
   parser_.emplace(loop_.common.limits);
   begin_tls();
   set_deadlines();

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <mutex>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string>
+#include <sys/socket.h>
 #include <vector>
 #include <zlib.h>
 
@@ -54,6 +57,53 @@ class HttpAnswers : public Serving {
  protected:
   Later later_;
 };
+
+TEST_F(HttpAnswers, SayWhenTheyWereMadeUnlessTheyDoThemselves) {
+  serve({}, [](const HttpRequest& request, const ExchangePtr& exchange) {
+    HttpResponse response = text("x;");
+    if (request.target == "/own") response.headers.push_back({"date", "then"});
+    exchange->send(std::move(response));
+  });
+  HttpClient client(port());
+  client.send(get("/usual"));
+  const std::string usual = client.read_until(";");
+  const auto at = usual.find("\r\nDate: ");
+  ASSERT_NE(at, std::string::npos) << usual;
+  const std::string date = usual.substr(at + 8, 29);
+  EXPECT_EQ(date.substr(3, 2), ", ") << date;
+  EXPECT_EQ(date.substr(25), " GMT") << date;
+  client.send(get("/own"));
+  const std::string own = client.read_until(";");
+  EXPECT_NE(own.find("\r\ndate: then\r\n"), std::string::npos) << own;
+  EXPECT_EQ(own.find("Date: "), std::string::npos) << own;
+}
+
+/// The server's end of a connection, which is in this process too.
+int other_end(std::uint16_t client_port) {
+  for (int fd = 0; fd < 1'024; ++fd) {
+    sockaddr_in peer{};
+    socklen_t size = sizeof peer;
+    const bool found = ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
+                       peer.sin_family == AF_INET && ntohs(peer.sin_port) == client_port;
+    if (found) return fd;
+  }
+  return -1;
+}
+
+TEST_F(HttpAnswers, AClientThatIsGoneWithoutAWordIsGivenUpByTheKernelToo) {
+  HttpOptions options;
+  options.write_timeout = Millis{12'345};
+  serve(options);
+  HttpClient client(port());
+  client.send(get("/a"));
+  client.read_until(";");
+  const int fd = other_end(client.local_port());
+  ASSERT_GE(fd, 0);
+  unsigned patience = 0;
+  socklen_t size = sizeof patience;
+  ASSERT_EQ(::getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, &size), 0);
+  EXPECT_EQ(patience, 12'345U);
+}
 
 TEST_F(HttpAnswers, AnswersGoOutInTheOrderOfTheRequestsWhoeverIsReadyFirst) {
   serve({}, later_.handle());

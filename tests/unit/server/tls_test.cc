@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
@@ -15,6 +16,20 @@ using dlo::testing::HttpClient;
 using dlo::testing::make_certificate;
 using dlo::testing::must;
 using dlo::testing::TlsClient;
+
+/// OpenSSL as an old machine has it, where TLS 1.0 is fine: what is refused here is refused by us.
+/// Before anything asks for a context.
+struct OldDefaults {
+  OldDefaults() {
+    std::ofstream(file) << "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\n"
+                           "system_default = old\n[old]\nMinProtocol = TLSv1\n"
+                           "CipherString = DEFAULT@SECLEVEL=0\n";
+    ::setenv("OPENSSL_CONF", file.c_str(), 1);
+  }
+  const dlo::testing::TemporaryDirectory place{};
+  const std::string file = place.path() + "/openssl.cnf";
+};
+const OldDefaults old_defaults;
 
 class Tls : public Serving {
  protected:
