@@ -6,6 +6,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
+#include "dlo/api/group_split.h"
 #include "dlo/api/group_words.h"
 #include "dlo/api/groups.h"
 #include "dlo/core/encoding.h"
@@ -72,16 +73,23 @@ HttpResponse merge(Office& office, const Request& request) {
   return group_answer(office, into->fingerprint, request.now);
 }
 
-HttpResponse split(Office& office, const Request& request) {
+HttpResponse split(const JobParts& parts, const Request& request) {
+  Office& office = parts.office;
   std::string fingerprint;
+  FacetWanted facet;
   const auto read = read_body(request, [&](JsonFields& fields) {
-    fields.require("fingerprint");
     fingerprint = fields.text("fingerprint");
+    facet = {fields.text("facet"), fields.text("value"), fields.boolean("dry_run")};
+    if (fields.has("fingerprint") == fields.has("facet")) {
+      fields.complain("fingerprint", "or `facet` must say what is split off, and only one of them");
+    }
+    if (fields.has("facet")) fields.require("value");
   });
   if (!read) return problem_of(read.error());
   const auto group = find_group(office, request);
   if (!group) return problem_of(group.error());
   if (auto old = refuse_old(request, *group)) return std::move(*old);
+  if (!facet.facet.empty()) return split_by_facet(parts, request, *group, facet);
   const auto inside = find_group(office, fingerprint);
   if (!inside) return problem_of(inside.error());
   if (inside->fingerprint != group->fingerprint) {
@@ -184,7 +192,8 @@ HttpResponse facets_of(Office& office, const Request& request) {
 
 }  // namespace
 
-std::vector<Route> group_act_routes(Office& office) {
+std::vector<Route> group_act_routes(const JobParts& parts) {
+  Office& office = parts.office;
   return {
       {"POST",
        "/v1/groups/{id}/merge",
@@ -197,7 +206,7 @@ std::vector<Route> group_act_routes(Office& office) {
        Role::operator_,
        Lane::quick,
        {},
-       answering([&office](const Request& request) { return split(office, request); })},
+       answering([parts](const Request& request) { return split(parts, request); })},
       {"GET",
        "/v1/groups/{id}/facets",
        Role::reader,

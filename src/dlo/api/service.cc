@@ -34,9 +34,12 @@ HttpResponse health(Office& office, const EmbeddedQueues* queues) {
   return json_answer(R"({"status":"ok"})");
 }
 
-/// Whether new work should come here: not to a server that is about to stop.
-HttpResponse readiness(Office& office, const EmbeddedQueues* queues, bool stopping) {
+/// Whether new work should come here: not to a server that is about to stop, nor to one that could
+/// not keep it.
+HttpResponse readiness(Office& office, const EmbeddedQueues* queues, Reports& reports,
+                       bool stopping) {
   if (stopping) return json_answer(R"({"status":"stopping"})", 503);
+  if (reports.is_full()) return json_answer(R"({"status":"full"})", 503);
   return health(office, queues);
 }
 
@@ -93,7 +96,7 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
                     Lane::quick,
                     {},
                     answering([this, &office, queues](const Request&) {
-                      return readiness(office, queues, stopping_.load());
+                      return readiness(office, queues, reports_, stopping_.load());
                     })});
   append(routes, description_routes());
   append(routes, reports_.routes());
@@ -104,7 +107,6 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
   append(routes, edit_routes(office));
   append(routes, recipe_routes(office));
   append(routes, group_routes(office));
-  append(routes, group_act_routes(office));
   append(routes, book_routes(office));
   append(routes, import_routes(office));
   if (queues != nullptr) {
@@ -114,7 +116,8 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
     append(routes, queue_message_routes(*hall_));
   }
   append(routes, poison_routes(office, hall_.get()));
-  append(routes, token_routes(tokens_, [this] { return front_->router().actions(); }));
+  append(routes,
+         token_routes(tokens_, [this] { return front_->router().actions(); }, options.version));
   append(routes, events_.routes());
   const ReplayTargets targets =
       queues_of(hall_.get(), [this](const DeadLetter& record) { return profile_of(record); });
@@ -123,9 +126,11 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
     running.discard_grace = options.discard_grace;
     runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets, running);
   }
-  append(routes, job_routes({office, jobs_, targets, [this] {
-                               if (runner_ != nullptr) runner_->wake();
-                             }}));
+  const JobParts parts{office, jobs_, targets, [this] {
+                         if (runner_ != nullptr) runner_->wake();
+                       }};
+  append(routes, job_routes(parts));
+  append(routes, group_act_routes(parts));
   front_ = std::make_unique<Front>(Front::Parts{
       Router(std::move(routes)), clock, quick_, slow_,
       options.owner_asks ? Access(local_access)

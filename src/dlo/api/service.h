@@ -25,6 +25,7 @@ namespace dlo::api {
 
 struct ServiceOptions {
   Origin origin;
+  std::string version{};          // of the program, for whoever compares it with his own
   std::size_t quick_threads = 8;  // most of them wait for a sync
   std::size_t slow_threads = 2;
   std::size_t most_waiting = 4'096;  // requests that wait for a thread; more are answered 503

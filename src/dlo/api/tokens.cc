@@ -66,13 +66,13 @@ HttpResponse revoke(TokenBook& book, const Request& request) {
   return json_answer(shown(*token));
 }
 
-HttpResponse me(const Request& request) {
+HttpResponse me(const Request& request, const std::string& version) {
   JsonWriter json;
   json.begin_object().member("name", request.actor.name);
   json.member("role", name_of(request.actor.role));
   write_names(json, "sources", request.actor.scope.sources);
   write_names(json, "actions", request.actor.scope.actions);
-  json.end_object();
+  json.member("version", version).member("now", request.now).end_object();
   return json_answer(json.take());
 }
 
@@ -98,8 +98,8 @@ Access token_access(TokenBook& book, const Clock& clock, bool always, std::uint3
   };
 }
 
-std::vector<Route> token_routes(TokenBook& book,
-                                std::function<std::vector<std::string>()> actions) {
+std::vector<Route> token_routes(TokenBook& book, std::function<std::vector<std::string>()> actions,
+                                const std::string& version) {
   return {
       {"GET", "/v1/tokens", Role::admin, Lane::quick, {}, answering([&book](const Request&) {
          return list(book);
@@ -118,7 +118,9 @@ std::vector<Route> token_routes(TokenBook& book,
        Lane::quick,
        {},
        answering([&book](const Request& request) { return revoke(book, request); })},
-      {"GET", "/v1/me", Role::reader, Lane::here, {}, answering(me)},
+      {"GET", "/v1/me", Role::reader, Lane::here, {}, answering([version](const Request& request) {
+         return me(request, version);
+       })},
   };
 }
 

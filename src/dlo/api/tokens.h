@@ -16,8 +16,9 @@ namespace dlo::api {
                                   std::uint32_t rate = 0);
 
 /// `/v1/tokens` and `/v1/me`.
-/// `actions` names what scopes may name.
+/// `actions` names what scopes may name; `version` is that of the program.
 [[nodiscard]] std::vector<Route> token_routes(TokenBook& book,
-                                              std::function<std::vector<std::string>()> actions);
+                                              std::function<std::vector<std::string>()> actions,
+                                              const std::string& version = {});
 
 }  // namespace dlo::api

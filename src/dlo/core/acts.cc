@@ -6,8 +6,8 @@ namespace dlo {
 namespace {
 
 constexpr std::uint32_t usual_replay_limit = 10;
-constexpr std::array<std::string_view, 7> names = {"resolve", "archive", "discard", "restore",
-                                                   "retry",   "tag",     "repair"};
+constexpr std::array<std::string_view, 8> names = {"resolve", "archive", "discard", "restore",
+                                                   "retry",   "tag",     "repair",  "regroup"};
 
 }  // namespace
 
@@ -35,6 +35,7 @@ Status target_of(Act act, Status former) noexcept {
     case Act::restore:
     case Act::tag:
     case Act::repair:
+    case Act::regroup:
       break;
   }
   return former;
@@ -42,7 +43,7 @@ Status target_of(Act act, Status former) noexcept {
 
 bool is_possible(Act act, Status status) noexcept {
   if (is_live(status)) return false;
-  if (act == Act::tag) return true;
+  if (act == Act::tag || act == Act::regroup) return true;
   if (act == Act::repair) return is_editable(status);
   if (act == Act::retry) return status == Status::pending || status == Status::exhausted;
   if (act == Act::restore) return !is_open(status) && is_legal(status, Status::pending);

@@ -9,12 +9,12 @@
 namespace dlo {
 
 /// What people do to dead letters, one by one or in bulk.
-enum class Act : std::uint8_t { resolve, archive, discard, restore, retry, tag, repair };
+enum class Act : std::uint8_t { resolve, archive, discard, restore, retry, tag, repair, regroup };
 [[nodiscard]] std::string_view name_of(Act act) noexcept;
 [[nodiscard]] std::optional<Act> parse_act(std::string_view text) noexcept;
 
 /// Where an act leads; a restore leads to the status the record had before it was closed, and what
-/// only changes a record (tag, repair) leaves it where it is.
+/// only changes a record (tag, repair, regroup) leaves it where it is.
 [[nodiscard]] Status target_of(Act act, Status former) noexcept;
 
 /// Whether an act can be done to a record in this status: not to a live message, not twice, and

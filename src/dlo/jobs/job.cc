@@ -69,6 +69,7 @@ void write(JsonWriter& out, const JobSpec& spec) {
   write_list(out, "remove_tags", spec.remove_tags);
   if (!spec.recipe.empty()) out.key("recipe").raw(spec.recipe);
   if (!spec.recipe_name.empty()) out.member("recipe_name", spec.recipe_name);
+  if (spec.into) out.member("into", to_string(*spec.into)).member("into_title", spec.into_title);
   if (spec.not_before) out.member("at", *spec.not_before);
 }
 
@@ -90,6 +91,8 @@ void read(JsonFields& fields, JobSpec& spec) {
   spec.remove_tags = read_list(fields, "remove_tags");
   if (const JsonValue* recipe = fields.find("recipe")) spec.recipe = std::string(recipe->raw);
   spec.recipe_name = fields.text("recipe_name");
+  if (fields.has("into")) spec.into = parse_id(fields.text("into"));
+  spec.into_title = fields.text("into_title");
   spec.not_before = fields.time("at");
 }
 

@@ -43,6 +43,8 @@ struct JobSpec {
   std::vector<std::string> remove_tags;  // ... and these go
   std::string recipe;                    // of a repair or replay: its steps as they were then
   std::string recipe_name;               // where they came from, if they have a name
+  std::optional<Id128> into;             // of a regroup: the group they become
+  std::string into_title;                // ... and what it is called
   std::optional<TimePoint> not_before;   // it is started, and begins then
   bool operator==(const JobSpec&) const = default;
 };
@@ -115,9 +117,9 @@ struct JobProgress {
 };
 
 /// What `act` and `order` are called, in documents and over HTTP; replay is the last act.
-inline constexpr std::array<std::string_view, 8> job_act_names = {
-    "resolve", "archive", "discard", "restore", "retry", "tag", "repair", "replay"};
-inline constexpr std::size_t replay_act = 7;
+inline constexpr std::array<std::string_view, 9> job_act_names = {
+    "resolve", "archive", "discard", "restore", "retry", "tag", "repair", "regroup", "replay"};
+inline constexpr std::size_t replay_act = 8;
 inline constexpr std::array<std::string_view, 3> job_order_names = {"newest", "oldest", "key"};
 [[nodiscard]] std::string_view order_of(const JobSpec& spec) noexcept;
 /// One of `job_order_names` by its place.

@@ -44,6 +44,10 @@ Result<void> check(const JobSpec& spec) {
                  "concurrency must be at most " + std::to_string(most_at_once) +
                      "; leave it out for no limit"};
   }
+  if (!spec.replay && spec.act == Act::regroup && !spec.into) {
+    return Error{Code::invalid_argument, "jobs.plan",
+                 "dead letters change their group by POST /v1/groups/{id}/split and merge"};
+  }
   const bool repairs = !spec.replay && spec.act == Act::repair;
   if (repairs && spec.recipe.empty()) {
     return Error{Code::invalid_argument, "jobs.plan", "a repair needs a recipe"};

@@ -43,6 +43,8 @@ class Planner {
         return tag(head, std::move(item));
       case Act::repair:
         return repair(head, std::move(item));
+      case Act::regroup:
+        return regroup(head, std::move(item));
       case Act::resolve:
       case Act::archive:
       case Act::discard:
@@ -113,6 +115,13 @@ class Planner {
     if (tags == detail->record.tags) return item;
     Transition next = move(head, head.status);
     next.tags = std::move(tags);
+    return done(std::move(item), std::move(next));
+  }
+
+  Result<Item> regroup(const RecordHead& head, Item item) const {
+    Transition next = move(head, head.status);
+    next.fingerprint =
+        Fingerprint{job_.spec.into.value_or(head.group), job_.spec.into_title, "split"};
     return done(std::move(item), std::move(next));
   }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "support/eventually.h"
 #include "unit/api/asking.h"
 
 namespace dlo::api {
@@ -131,6 +132,57 @@ TEST_F(GroupsTest, OneGroupIsMergedIntoAnotherAndSplitOffAgain) {
   const Told trail = get("/v1/audit");
   EXPECT_EQ(trail.at("entries.1.act"), "merge") << trail;
   EXPECT_EQ(trail.at("entries.2.act"), "split") << trail;
+}
+
+TEST_F(GroupsTest, ThoseThatHaveAValueInCommonBecomeAGroupOfTheirOwn) {
+  for (int n = 0; n < 5; ++n) {
+    dead(R"("id":")" + std::to_string(n) + R"(","handler":")" + (n < 2 ? "new one" : "old") + "\"");
+  }
+  const std::string group = get("/v1/groups").at("groups.0.id");
+  const std::string split = "/v1/groups/" + group + "/split";
+  const std::string wanted = R"({"facet":"handler","value":"new one")";
+  const Told shown = say("POST", split, wanted + R"(,"dry_run":true})");
+  EXPECT_EQ(shown.status(), 200) << shown;
+  EXPECT_EQ(shown.at("preview.count"), "2") << shown;
+  EXPECT_EQ(get("/v1/groups/" + group).at("open"), "5") << "nothing was done";
+  const Told begun = say("POST", split, wanted + "}");
+  ASSERT_EQ(begun.status(), 202) << begun;
+  const std::string out = begun.at("group");
+  EXPECT_EQ(out, shown.at("group")) << "the same value makes the same group";
+  ASSERT_TRUE(testing::eventually([&] {
+    return get("/v1/jobs/" + begun.at("job.id")).at("job.state") == "done";
+  })) << get("/v1/jobs/" + begun.at("job.id"));
+  EXPECT_EQ(get("/v1/groups/" + out).at("open"), "2");
+  EXPECT_EQ(get("/v1/groups/" + group).at("open"), "3");
+  EXPECT_TRUE(get("/v1/groups/" + out).says("(handler new one)"));
+  EXPECT_TRUE(get("/v1/audit").says("\"act\":\"split\""));
+  // Undone by a merge.
+  say("POST", "/v1/groups/" + group + "/merge", R"({"from":")" + out + R"("})");
+  EXPECT_EQ(get("/v1/groups/" + group).at("open"), "5");
+}
+
+TEST_F(GroupsTest, AnHourIsAFacetToSplitBy) {
+  dead(R"("id":"early")");
+  clock_.advance(std::chrono::hours{2});
+  dead(R"("id":"late")");
+  const std::string group = get("/v1/groups").at("groups.0.id");
+  const std::string split = "/v1/groups/" + group + "/split";
+  const std::string hour = get("/v1/groups/" + group + "/facets").at("facets.hour.0.value");
+  const Told shown =
+      say("POST", split, R"({"facet":"hour","dry_run":true,"value":")" + hour + "\"}");
+  EXPECT_EQ(shown.at("preview.count"), "1") << shown;
+}
+
+TEST_F(GroupsTest, ASplitThatMakesNoSenseIsRefused) {
+  dead();
+  const std::string split = "/v1/groups/" + get("/v1/groups").at("groups.0.id") + "/split";
+  EXPECT_EQ(say("POST", split, R"({"facet":"handler","value":"nobody"})").status(), 404);
+  EXPECT_TRUE(say("POST", split, R"({"facet":"sorce","value":"x"})").says("source"));
+  EXPECT_EQ(say("POST", split, R"({"facet":"source"})").status(), 400);
+  EXPECT_EQ(say("POST", split, R"({"facet":"hour","value":"noon"})").status(), 400);
+  EXPECT_EQ(say("POST", split, R"({"facet":"source","value":"a","fingerprint":"b"})").status(),
+            400);
+  EXPECT_EQ(say("POST", "/v1/jobs", R"({"act":"regroup","query":"status:open"})").status(), 400);
 }
 
 TEST_F(GroupsTest, AMergeThatMakesNoSenseIsRefused) {

@@ -32,6 +32,7 @@ TEST(Acts, ArePossibleWhereThisTableSaysSo) {
     EXPECT_EQ(is_possible(Act::restore, row.status), row.restore) << name_of(row.status);
     EXPECT_EQ(is_possible(Act::retry, row.status), row.retry) << name_of(row.status);
     EXPECT_EQ(is_possible(Act::tag, row.status), row.tag) << name_of(row.status);
+    EXPECT_EQ(is_possible(Act::regroup, row.status), row.tag) << name_of(row.status);
     EXPECT_EQ(is_possible(Act::repair, row.status), row.repair) << name_of(row.status);
   }
 }
@@ -42,7 +43,7 @@ TEST(Acts, LeadWhereTheyShouldAndHaveNamesThatReadBack) {
   EXPECT_EQ(target_of(Act::discard, Status::pending), Status::discarding);
   EXPECT_EQ(target_of(Act::restore, Status::exhausted), Status::exhausted);
   for (const Act act : {Act::resolve, Act::archive, Act::discard, Act::restore, Act::retry,
-                        Act::tag, Act::repair}) {
+                        Act::tag, Act::repair, Act::regroup}) {
     EXPECT_EQ(parse_act(name_of(act)), act);
   }
   EXPECT_EQ(parse_act("explode"), std::nullopt);
