@@ -1,8 +1,10 @@
+#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
 #include "scenario/program.h"
+#include "support/temporary_directory.h"
 
 namespace dlo::testing {
 namespace {
@@ -19,6 +21,33 @@ TEST(Scenario, ADecisionIsExplainedByTheCodeThatTakesIt) {
                "InvalidOperationException", "--attempt", "3", "-o", "json"});
   EXPECT_NE(third.out.find(R"("verdict":"retry")"), std::string::npos) << third.out;
   EXPECT_NE(third.out.find(R"("delay_ms":8000)"), std::string::npos) << third.out;  // S4-11
+}
+
+// What a configuration changes is explained as the server would decide it.
+TEST(Scenario, ADecisionUnderAConfigurationIsExplained) {
+  const TemporaryDirectory place;
+  const std::string file = place.path() + "/dlo.yaml";
+  std::ofstream(file) << "profiles:\n  careful: {base: standard, limit: 7}\n"
+                         "sources:\n  orders: {limit: 2}\n";
+  const auto asked = [&](const std::string& profile, std::vector<std::string> more) {
+    std::vector<std::string> words = {"explain", "--config",  file, "--profile", profile, "--error",
+                                      "refused", "--attempt", "3",  "-o",        "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_dlo(words);
+  };
+  EXPECT_NE(asked("careful", {}).out.find(R"("verdict":"retry")"), std::string::npos);
+  const Ended orders = asked("careful", {"--source", "orders"});
+  EXPECT_NE(orders.out.find(R"("verdict":"dead_letter")"), std::string::npos) << orders.out;
+  EXPECT_NE(orders.out.find("source orders"), std::string::npos) << orders.out;
+  const Ended unknown = asked("carefull", {});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_NE(unknown.err.find("careful"), std::string::npos) << unknown.err;
+}
+
+TEST(Scenario, AnExplanationIsATableOrRefusesToBeAnId) {
+  const Ended table = run_dlo({"explain", "--error", "x", "--attempt", "1", "-o", "csv"});
+  EXPECT_EQ(table.out.find("STEP,TEXT"), 0U) << table.out;
+  EXPECT_EQ(run_dlo({"explain", "--error", "x", "--attempt", "1", "-o", "id"}).code, 2);
 }
 
 TEST(Scenario, AMisspeltProfileIsRefusedWithTheNearestName) {

@@ -58,6 +58,7 @@ TEST(Scenario, TheDoctorSaysWhatToDo) {
   const Ended healthy = run_dlo({"doctor", "--deep", "--data", place.path()});
   EXPECT_EQ(healthy.code, 0) << healthy.out;
   EXPECT_TRUE(has(healthy.out, "role admin") && has(healthy.out, "MB free")) << healthy.out;
+  EXPECT_TRUE(has(healthy.out, "both are dlo ") && has(healthy.out, "clock")) << healthy.out;
   ASSERT_EQ(run_dlo({"queue", "pause", "orders", "--data", place.path()}).code, 0);
   const Ended paused = run_dlo({"doctor", "--data", place.path()});
   EXPECT_EQ(paused.code, 3) << paused.out;

@@ -126,7 +126,35 @@ int note(Context& context, const NoteArguments& arguments) {
   return exit_ok;
 }
 
+namespace {
+
+/// Many at once, as a job.
+int tag_many(Context& context, const TagArguments& arguments) {
+  const auto body = job_body("tag", arguments.bulk, {}, [&](JsonWriter& json) {
+    const auto list = [&json](const char* name, const std::vector<std::string>& tags) {
+      if (tags.empty()) return;
+      json.key(name).begin_array();
+      for (const std::string& each : tags) json.text(each);
+      json.end_array();
+    };
+    list("tags", arguments.add);
+    list("remove_tags", arguments.remove);
+  });
+  if (!body) return refuse(context, body.error());
+  const auto client = connect(context, Need::work);
+  if (!client) return refuse(context, client.error());
+  return run_job(context, **client, *body, arguments.bulk.will);
+}
+
+}  // namespace
+
 int tag(Context& context, const TagArguments& arguments) {
+  if (arguments.id.empty()) return tag_many(context, arguments);
+  if (!query_of(arguments.bulk.selection).empty()) {
+    return refuse(context, {Code::invalid_argument, "cli.tag",
+                            "Give an id or a query, not both; tags of a query are --add TAG and "
+                            "--remove TAG."});
+  }
   const auto client = connect(context, Need::act);
   if (!client) return refuse(context, client.error());
   const std::string path = Address("/v1/dead-letters").step(arguments.id).text();

@@ -34,7 +34,7 @@ using JobExtras = std::function<void(JsonWriter&)>;
                                            const std::vector<std::string>& ids,
                                            const JobExtras& extras);
 
-/// resolve, archive, discard or restore: ids one by one, a query as a job.
+/// resolve, archive, discard, restore or retry: ids one by one, a query as a job.
 int act(Context& context, const std::string& act, const BulkArguments& arguments);
 
 struct NoteArguments {
@@ -45,9 +45,10 @@ struct NoteArguments {
 int note(Context& context, const NoteArguments& arguments);
 
 struct TagArguments {
-  std::string id;
+  std::string id;  // empty: what the selection of `bulk` says, as a job
   std::vector<std::string> add;
   std::vector<std::string> remove;
+  BulkArguments bulk;
 };
 int tag(Context& context, const TagArguments& arguments);
 
@@ -60,6 +61,12 @@ struct ReplayArguments {
   std::uint64_t max_replays = 0;
   bool quarantined_too = false;
   std::vector<std::string> strip;
+  std::vector<std::string> set_headers;  // NAME=VALUE
+  std::string recipe;                    // its name
+  std::string patch;                     // or a file with its steps
+  std::string at;                        // a moment, or a duration from now
+  std::uint64_t concurrency = 0;         // 0: any number
+  std::string order;                     // oldest, newest or key
 };
 int replay(Context& context, const ReplayArguments& arguments);
 
@@ -74,6 +81,22 @@ int job_watch(Context& context, const JobArguments& arguments);
 /// start, pause, resume or cancel.
 int job_change(Context& context, const JobArguments& arguments, const std::string& verb,
                const JobWill& will);
+
+/// A new job, or several, on what an earlier one could not do.
+int job_retry_failed(Context& context, const JobArguments& arguments, const JobWill& will);
+
+struct GroupPartsArguments {
+  std::string id;
+  std::vector<std::string> others;  // groups, or fingerprints inside
+  std::string by;                   // FACET=VALUE
+  bool days = false;
+  JobWill will;
+};
+int group_merge(Context& context, const GroupPartsArguments& arguments);
+int group_unmerge(Context& context, const GroupPartsArguments& arguments);
+int group_split(Context& context, const GroupPartsArguments& arguments);
+int group_facets(Context& context, const GroupPartsArguments& arguments);
+int group_trend(Context& context, const GroupPartsArguments& arguments);
 
 struct GroupArguments {
   std::string id;

@@ -26,12 +26,19 @@ struct Parsed {
   std::function<int(Context&)> verb;
 };
 
+void add_config_file(CLI::App* command, std::string& file) {
+  command->add_option("--config", file, "Configuration file (docs/config.md)")
+      ->envname("DLO_CONFIG");
+}
+
 void add_explain(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command = app.add_subcommand(
       "explain", "Say what would become of a message that failed like this, and why");
   auto& arguments = parsed.explain;
   command->add_option("--profile", arguments.profile, "Rule set; 'dlo profile list' names them")
       ->capture_default_str();
+  add_config_file(command, arguments.config);
+  command->add_option("--source", arguments.source, "Of this source: 'sources' of a configuration");
   command->add_option("--error", arguments.error, "Error text")->required();
   command->add_option("--type", arguments.type, "Error type, such as JsonException");
   command->add_option("--status", arguments.status, "HTTP status")->check(CLI::Range(100, 599));
@@ -98,11 +105,6 @@ void add_show_and_stats(CLI::App& app, Parsed& parsed, Context& context) {
   add_output(numbers, context);
   numbers->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return stats(c, parsed.list.watch); }; });
-}
-
-void add_config_file(CLI::App* command, std::string& file) {
-  command->add_option("--config", file, "Configuration file (docs/config.md)")
-      ->envname("DLO_CONFIG");
 }
 
 void add_config(CLI::App& app, Parsed& parsed, Context& context) {
@@ -340,6 +342,7 @@ std::string mistake_in(const CLI::App& app, const CLI::ParseError& error) {
 
 int run(int argc, const char* const* argv, Context& context) {
   Parsed parsed;
+  context.version = DLO_VERSION;
   CLI::App app("Dead Letter Office: failed messages, kept, understood and sent back", "dlo");
   app.require_subcommand(1);
   app.set_version_flag("--version", "dlo " DLO_VERSION);
@@ -351,6 +354,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_acts(grammar);
   add_replay(grammar);
   add_groups(grammar);
+  add_editing(grammar);
   add_watching(grammar);
   add_queue(app, parsed, context);
   add_demo_and_serve(app, parsed, context);

@@ -46,7 +46,9 @@ struct Context {
   const Clock* clock = nullptr;  // null: the machine's, moving
   std::istream* in = nullptr;    // null: nothing to read
   bool asks = false;             // somebody sits there who can be asked
+  std::function<Result<void>(const std::string& file)> edit{};  // lets somebody; null: nobody there
   std::function<void(Millis)> pause{};  // how to let time pass; null: nothing waits
+  std::string version{};                // of this program
   std::vector<std::pair<std::string, std::string>> environment{};
 };
 

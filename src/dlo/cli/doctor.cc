@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/job_run.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/cli/watching.h"
@@ -14,6 +15,7 @@ namespace dlo::cli {
 namespace {
 
 constexpr std::uintmax_t little_room = std::uintmax_t{1} << 30U;
+constexpr Millis fair_skew{2'000};
 constexpr Millis long_wait{3'600'000};
 
 /// Collects what was found and the worst of it.
@@ -62,19 +64,74 @@ void check_description(Findings& findings, Client& client) {
   }
 }
 
-void check_rights(Findings& findings, Client& client) {
+std::string joined(const JsonValue& names) {
+  std::string all;
+  for (const JsonValue& each : names.items) all += (all.empty() ? "" : ", ") + each.text();
+  return all;
+}
+
+/// What the token may do, and what it may not.
+void check_token(Findings& findings, const JsonValue& me) {
+  const std::string role = text_of(me, "role");
+  std::string who = "you are " + text_of(me, "name") + ", role " + role;
+  const std::string sources = joined(member(me, "sources"));
+  const std::string actions = joined(member(me, "actions"));
+  if (!sources.empty()) who += ", for the sources " + sources;
+  if (!actions.empty()) who += ", for the actions " + actions;
+  if (role == "reader") {
+    findings.warn("rights", who, "you may look but not act; an operator's token may");
+  } else if (!sources.empty()) {
+    findings.warn("rights", who, "groups, jobs, numbers and the audit trail are closed to it");
+  } else if (!actions.empty()) {
+    findings.warn("rights", who, "everything else is closed to it");
+  } else {
+    findings.ok("rights", who);
+  }
+}
+
+void check_program(Findings& findings, const JsonValue& me, const Context& context) {
+  const std::string theirs = text_of(me, "version");
+  if (theirs == context.version) {
+    findings.ok("program", "both are dlo " + theirs);
+  } else {
+    findings.warn("program",
+                  "the server is dlo " + (theirs.empty() ? std::string("of before") : theirs) +
+                      ", this program " + context.version,
+                  "what only the newer one knows is refused by name; update the older");
+  }
+}
+
+/// Moments that one side says ("--at", "snooze 4h") and the other keeps need clocks that agree.
+void check_clock(Findings& findings, const JsonValue& me, TimePoint asked, TimePoint answered) {
+  const auto theirs = time_of(me, "now");
+  if (!theirs) return;
+  // It looked at its clock somewhere in between: only what is outside of that is a difference.
+  const Millis off = *theirs < asked      ? asked - *theirs
+                     : *theirs > answered ? *theirs - answered
+                                          : Millis{0};
+  if (off <= fair_skew) {
+    findings.ok("clock", "the server's agrees with this one's");
+  } else {
+    findings.warn("clock",
+                  "the server's is " + duration_text(off) +
+                      (*theirs < asked ? " behind this one's" : " ahead of this one's"),
+                  "times you give are read by the server's clock; let both follow NTP");
+  }
+}
+
+void check_me(Findings& findings, Client& client, Context& context) {
+  refresh(context);
+  const TimePoint asked = context.now;
   const auto reply = ask_for(client, {"GET", "/v1/me"});
   if (!reply) {
     findings.fail("rights", reply.error().detail, "dlo doctor --token-file FILE");
     return;
   }
-  const std::string role = text_of(reply->value, "role");
-  const std::string who = "you are " + text_of(reply->value, "name") + ", role " + role;
-  if (role == "reader") {
-    findings.warn("rights", who, "you may look but not act; an operator's token may");
-  } else {
-    findings.ok("rights", who);
-  }
+  refresh(context);
+  check_token(findings, reply->value);
+  if (!client.is_server()) return;  // it is this program, and this clock
+  check_program(findings, reply->value, context);
+  check_clock(findings, reply->value, asked, context.now);
 }
 
 void check_office(Findings& findings, Client& client) {
@@ -173,7 +230,7 @@ int doctor(Context& context, const DoctorArguments& arguments) {
   }
   findings.ok("server", (*client)->name() + " answers");
   check_description(findings, **client);
-  check_rights(findings, **client);
+  check_me(findings, **client, context);
   check_office(findings, **client);
   if ((*client)->is_server()) check_queues(findings, **client, context.now);
   check_jobs(findings, **client);

@@ -24,9 +24,10 @@ struct Grammar {
   Verb& verb;
 };
 
-void add_acts(const Grammar& grammar);    // resolve, archive, discard, restore, note, tag
-void add_replay(const Grammar& grammar);  // replay, job
-void add_groups(const Grammar& grammar);  // group
+void add_acts(const Grammar& grammar);     // resolve, archive, discard, restore, retry, note, tag
+void add_replay(const Grammar& grammar);   // replay, job
+void add_groups(const Grammar& grammar);   // group
+void add_editing(const Grammar& grammar);  // edit, diff, repair, recipe
 
 void add_watching(const Grammar& grammar);  // tail, top, doctor, export, import
 void add_keys(const Grammar& grammar);      // key

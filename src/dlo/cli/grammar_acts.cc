@@ -54,17 +54,24 @@ void add_acts(const Grammar& grammar) {
   add_act(grammar, "archive", "Hide dead letters; restore brings them back");
   add_act(grammar, "discard", "Give dead letters up; restore brings them back for a while");
   add_act(grammar, "restore", "Take back a resolve, archive or discard");
+  add_act(grammar, "retry", "Run them again where they failed; their count goes on");
   auto* noting = grammar.app.add_subcommand("note", "Write something down about a dead letter");
   const auto words = std::make_shared<NoteArguments>();
   noting->add_option("id", words->id)->required();
   noting->add_option("text", words->text)->required();
   noting->add_option("--by", words->by, "Who says so, if not you");
   on(grammar, noting, words, note);
-  auto* tagging = grammar.app.add_subcommand("tag", "Tags of a dead letter; tag:NAME finds them");
+  auto* tagging = grammar.app.add_subcommand(
+      "tag", "Tags of a dead letter, or of all that match; tag:NAME finds them");
   const auto tags = std::make_shared<TagArguments>();
-  tagging->add_option("id", tags->id)->required();
+  tagging->add_option("id", tags->id, "Its id; none with a query, which is a job");
   tagging->add_option("add,--add", tags->add, "Tags to add");
   tagging->add_option("--remove", tags->remove, "Tags to take away");
+  add_selection(tagging, tags->bulk.selection, false);
+  tagging->add_option("--limit", tags->bulk.limit, "Not more than this many");
+  tagging->add_option("--rate", tags->bulk.rate, "Not more than this many a second");
+  tagging->add_option("--notes,--reason", tags->bulk.notes, "Why; kept, and in the audit trail");
+  add_will(tagging, tags->bulk.will);
   on(grammar, tagging, tags, tag);
 }
 
@@ -87,8 +94,22 @@ void add_replay(const Grammar& grammar) {
   command->add_option("--max-replays", arguments->max_replays,
                       "Quarantine what was sent this often before");
   command->add_flag("--quarantined-too", arguments->quarantined_too);
-  command->add_option("--strip", arguments->strip, "Headers to leave out")->delimiter(',');
-  command->add_flag("--newest-first", arguments->bulk.newest_first);
+  command->add_option("--strip,--strip-header", arguments->strip, "Headers to leave out")
+      ->delimiter(',');
+  command->add_option("--set-header", arguments->set_headers, "NAME=VALUE, instead of what it has");
+  command->add_option("--recipe", arguments->recipe, "Repair each by this recipe first");
+  command->add_option("--patch", arguments->patch, "... or by the steps in this file");
+  command->add_option("--at", arguments->at, "Begin then: 2026-03-01T02:00:00Z, or 2h from now");
+  command
+      ->add_option("--concurrency", arguments->concurrency,
+                   "Not more than this many on their way, their outcome unknown")
+      ->check(CLI::Range(1, 1000));
+  auto* order =
+      command
+          ->add_option("--order", arguments->order,
+                       "oldest, newest, or key: none of a key before the one before it is cured")
+          ->check(CLI::IsMember({"oldest", "newest", "key"}));
+  command->add_flag("--newest-first", arguments->bulk.newest_first)->excludes(order);
   on(grammar, command, arguments, replay);
 
   auto* jobs = grammar.app.add_subcommand("job", "Bulk acts, and how far they are")
@@ -114,6 +135,10 @@ void add_replay(const Grammar& grammar) {
   add_output(items, grammar.context);
   on(grammar, items, job, job_items);
   on(grammar, one("watch", "Follow a job to its end"), job, job_watch);
+  auto* again = one("retry-failed", "The same once more, for those it could not do");
+  add_will(again, *will);
+  on(grammar, again, job,
+     [will](Context& c, const JobArguments& a) { return job_retry_failed(c, a, *will); });
   for (const auto& [name, about] : {std::pair{"start", "Begin a planned job"},
                                     std::pair{"pause", "Stop for now; resume goes on"},
                                     std::pair{"resume", "Go on with a paused job"},
@@ -125,6 +150,37 @@ void add_replay(const Grammar& grammar) {
     });
   }
 }
+
+namespace {
+
+void add_group_parts(const Grammar& grammar, CLI::App* groups) {
+  const auto arguments = std::make_shared<GroupPartsArguments>();
+  const auto one = [&](const char* name, const char* about) {
+    auto* sub = groups->add_subcommand(name, about);
+    sub->add_option("group", arguments->id, "Group id")->required();
+    return sub;
+  };
+  auto* merge = one("merge", "Other groups become part of it, with what dies of them later");
+  merge->add_option("from", arguments->others, "Ids of these groups")->required();
+  on(grammar, merge, arguments, group_merge);
+  auto* unmerge = one("unmerge", "A fingerprint that was merged is a group of its own again");
+  unmerge->add_option("fingerprint", arguments->others, "As 'group show' names them")->required();
+  on(grammar, unmerge, arguments, group_unmerge);
+  auto* split = one("split", "Dead letters that have this value become a group of their own");
+  split->add_option("--by", arguments->by, "FACET=VALUE, such as build=1.4.2")->required();
+  split->add_flag("--dry-run", arguments->will.dry_run, "Only say how many have it");
+  split->add_flag("--wait", arguments->will.wait, "Until it is over");
+  on(grammar, split, arguments, group_split);
+  auto* facets = one("facets", "What its dead letters have in common, with shares");
+  add_output(facets, grammar.context);
+  on(grammar, facets, arguments, group_facets);
+  auto* trend = one("trend", "Deaths by hour");
+  trend->add_flag("--days", arguments->days, "By day");
+  add_output(trend, grammar.context);
+  on(grammar, trend, arguments, group_trend);
+}
+
+}  // namespace
 
 void add_groups(const Grammar& grammar) {
   auto* groups = grammar.app.add_subcommand("group", "Dead letters of one cause, together")
@@ -175,6 +231,7 @@ void add_groups(const Grammar& grammar) {
   auto* noting = one("note", "Add a line to its notes; they survive replays");
   noting->add_option("text", arguments->text)->required();
   on(grammar, noting, arguments, group_note);
+  add_group_parts(grammar, groups);
 }
 
 }  // namespace dlo::cli

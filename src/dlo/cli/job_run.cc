@@ -64,6 +64,17 @@ void print_plan(Context& context, const Reply& planned) {
     context.err << "  takes  about " << duration_text(Millis{takes}) << " at "
                 << text_of(job, "rate") << " a second\n";
   }
+  if (const auto followers = number_of(member(preview, "keys"), "followers"); followers > 0) {
+    context.err << "  keys   " << text_of(member(preview, "keys"), "count") << ", " << followers
+                << " stand behind another of their key\n";
+  }
+  for (const JsonValue& each : member(preview, "strip").items) {
+    context.err << "  strip  " << printable(text_of(each, "name")) << " (of the sample "
+                << text_of(each, "in_sample") << " have it)\n";
+  }
+  for (const JsonValue& each : member(preview, "set_headers").items) {
+    context.err << "  set    " << printable(each.text()) << "\n";
+  }
   print_sample(context, preview);
 }
 
@@ -85,6 +96,12 @@ Sight sight_of(const Reply& reply) {
   sight.problem = text_of(job, "problem");
   sight.done = number_of(progress, "total");
   for (const JsonMember& each : progress.members) {
+    if (each.value.kind == JsonKind::array) {  // "20 came back as group G"
+      for (const JsonValue& to : each.value.items) {
+        sight.words += ", " + text_of(to, "count") + " as group " + text_of(to, "group");
+      }
+      continue;
+    }
     const auto count = each.value.to_uint64().value_or(0);
     if (each.name == "total" || (count == 0 && each.name != "ok")) continue;
     sight.words += (sight.words.empty() ? "" : ", ") + each.name + " " + std::to_string(count);

@@ -65,6 +65,7 @@ class LocalClient final : public Client {
               std::unique_ptr<EmbeddedQueues> queues)
       : data_(context.data), office_(std::move(office)), queues_(std::move(queues)) {
     api::ServiceOptions options;
+    options.version = context.version;
     options.quick_threads = 2;
     options.slow_threads = 1;
     options.owner_asks = true;

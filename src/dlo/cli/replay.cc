@@ -4,18 +4,14 @@
 
 #include "dlo/cli/acts.h"
 #include "dlo/cli/client.h"
+#include "dlo/cli/editing.h"
 #include "dlo/cli/table.h"
+#include "dlo/core/duration.h"
+#include "dlo/core/encoding.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo::cli {
 namespace {
-
-std::string job_path(const std::string& id, const std::string& verb = {}) {
-  Address address("/v1/jobs");
-  address.step(id);
-  if (!verb.empty()) address.step(verb);
-  return address.text();
-}
 
 /// "5%" or "5".
 Result<std::uint64_t> percent_of(const std::string& text) {
@@ -27,57 +23,43 @@ Result<std::uint64_t> percent_of(const std::string& text) {
                "--stop-if-fail is a share such as 5%, not " + in_quotes(text) + "."};
 }
 
-std::string when(const JsonValue& job, const char* name, TimePoint now) {
-  const auto time = time_of(job, name);
-  return time ? relative(*time, now) : "";
+/// "NAME=VALUE" each.
+Result<std::vector<std::pair<std::string, std::string>>> pairs_of(
+    const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Error{Code::invalid_argument, "cli.replay",
+                   "--set-header is NAME=VALUE, not " + in_quotes(text) + "."};
+    }
+    pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return pairs;
 }
 
-int list_jobs(Context& context, Client& client) {
-  const auto reply = ask_for(client, {"GET", "/v1/jobs"});
-  if (!reply) return refuse(context, reply.error());
-  const auto& jobs = member(reply->value, "jobs").items;
-  if (context.format == Format::json) {
-    context.out << *reply->text;
-  } else if (context.format == Format::ndjson || context.format == Format::id) {
-    for (const JsonValue& job : jobs) {
-      context.out << (context.format == Format::id ? text_of(job, "id") : std::string(job.raw))
-                  << "\n";
-    }
-  } else if (!jobs.empty()) {
-    Table table({{"JOB"},
-                 {"STATE", Align::left, false, colour_of_status},
-                 {"ACT"},
-                 {"PLANNED"},
-                 {"ENDED"},
-                 {"BY"},
-                 {"QUERY", Align::left, true}});
-    for (const JsonValue& job : jobs) {
-      table.add({text_of(job, "id"), text_of(job, "state"), text_of(job, "act"),
-                 when(job, "created_at", context.now), when(job, "ended_at", context.now),
-                 text_of(job, "created_by"), text_of(job, "query")});
-    }
-    print(context, table);
-  }
-  if (jobs.empty()) context.err << "There are no jobs.\n";
-  return jobs.empty() ? exit_nothing_matched : exit_ok;
+/// "2026-03-01T02:00:00Z", or "2h": from now.
+Result<std::optional<TimePoint>> moment_of(const std::string& text, TimePoint now) {
+  if (text.empty()) return std::optional<TimePoint>();
+  if (const auto length = parse_duration(text)) return std::optional(now + *length);
+  if (const auto time = parse_iso8601(text)) return time;
+  return Error{Code::invalid_argument, "cli.replay",
+               "--at is a moment such as 2026-03-01T02:00:00Z or a time from now such as 2h, not " +
+                   in_quotes(text) + "."};
 }
 
-void print_job(Context& context, const JsonValue& answer) {
-  const JsonValue& job = member(answer, "job");
-  for (const JsonMember& each : job.members) {
-    if (each.value.kind == JsonKind::object || each.value.kind == JsonKind::array) continue;
-    const std::string value = text_of(job, each.name);
-    if (!value.empty()) {
-      context.out << each.name
-                  << std::string(each.name.size() < 17 ? 17 - each.name.size() : 1, ' ')
-                  << printable(value) << "\n";
-    }
-  }
-  context.out << "progress         ";
-  for (const JsonMember& each : member(answer, "progress").members) {
-    context.out << each.name << " " << each.value.raw << "  ";
-  }
-  context.out << "\nleft             " << text_of(member(answer, "preview"), "count") << "\n";
+void write_options(JsonWriter& json, const ReplayArguments& arguments) {
+  if (!arguments.to.empty()) json.member("target", arguments.to);
+  if (arguments.canary > 0) json.member("canary", arguments.canary);
+  if (!arguments.watch.empty()) json.member("watch", arguments.watch);
+  if (arguments.max_replays > 0) json.member("most_replays", arguments.max_replays);
+  if (arguments.quarantined_too) json.key("quarantined_too").boolean(true);
+  if (arguments.concurrency > 0) json.member("concurrency", arguments.concurrency);
+  if (!arguments.order.empty()) json.member("order", arguments.order);
+  if (arguments.strip.empty()) return;
+  json.key("strip").begin_array();
+  for (const std::string& each : arguments.strip) json.text(each);
+  json.end_array();
 }
 
 }  // namespace
@@ -87,88 +69,27 @@ int replay(Context& context, const ReplayArguments& arguments) {
   if (!ids) return refuse(context, ids.error());
   const auto share = percent_of(arguments.stop_if_fail);
   if (!share) return refuse(context, share.error());
+  const auto headers = pairs_of(arguments.set_headers);
+  if (!headers) return refuse(context, headers.error());
+  const auto recipe = recipe_json(context, arguments.recipe, arguments.patch);
+  if (!recipe) return refuse(context, recipe.error());
+  const auto at = moment_of(arguments.at, context.now);
+  if (!at) return refuse(context, at.error());
   const auto body = job_body("replay", arguments.bulk, *ids, [&](JsonWriter& json) {
-    if (!arguments.to.empty()) json.member("target", arguments.to);
-    if (arguments.canary > 0) json.member("canary", arguments.canary);
     json.member("success_percent", 100 - *share);
-    if (!arguments.watch.empty()) json.member("watch", arguments.watch);
-    if (arguments.max_replays > 0) json.member("most_replays", arguments.max_replays);
-    if (arguments.quarantined_too) json.key("quarantined_too").boolean(true);
-    if (arguments.strip.empty()) return;
-    json.key("strip").begin_array();
-    for (const std::string& each : arguments.strip) json.text(each);
-    json.end_array();
+    write_options(json, arguments);
+    if (!headers->empty()) {
+      json.key("set_headers").begin_object();
+      for (const auto& [name, value] : *headers) json.member(name, value);
+      json.end_object();
+    }
+    if (!recipe->empty()) json.key("recipe").raw(*recipe);
+    if (*at) json.member("at", **at);
   });
   if (!body) return refuse(context, body.error());
   const auto client = connect(context, Need::work);
   if (!client) return refuse(context, client.error());
   return run_job(context, **client, *body, arguments.bulk.will);
-}
-
-int job_list(Context& context, const WatchArguments& watch) {
-  const auto client = connect(context, Need::look);
-  if (!client) return refuse(context, client.error());
-  return watched(context, watch, [&] { return list_jobs(context, **client); });
-}
-
-int job_show(Context& context, const JobArguments& arguments) {
-  const auto client = connect(context, Need::look);
-  if (!client) return refuse(context, client.error());
-  const auto reply = ask_for(**client, {"GET", job_path(arguments.id) + "?preview=true"});
-  if (!reply) return refuse(context, reply.error());
-  if (context.format == Format::json || context.format == Format::ndjson) {
-    context.out << *reply->text;
-  } else {
-    print_job(context, reply->value);
-  }
-  return exit_ok;
-}
-
-int job_items(Context& context, const JobArguments& arguments) {
-  const auto client = connect(context, Need::look);
-  if (!client) return refuse(context, client.error());
-  std::string after;
-  std::size_t shown = 0;
-  do {
-    Address address(job_path(arguments.id, "items"));
-    address.with_some("outcome", arguments.outcome).with_some("after", after);
-    const auto reply = ask_for(**client, {"GET", address.text()});
-    if (!reply) return refuse(context, reply.error());
-    for (const JsonValue& item : member(reply->value, "items").items) {
-      ++shown;
-      if (context.format == Format::json || context.format == Format::ndjson) {
-        context.out << item.raw << "\n";
-      } else {
-        context.out << text_of(item, "id");
-        if (context.format != Format::id) context.out << "  " << text_of(item, "outcome");
-        context.out << "\n";
-      }
-    }
-    after = text_of(reply->value, "next");
-  } while (!after.empty());
-  return shown == 0 ? exit_nothing_matched : exit_ok;
-}
-
-int job_watch(Context& context, const JobArguments& arguments) {
-  // Where no server works, watching is what gets it done.
-  const auto client = connect(context, Need::work);
-  if (!client) return refuse(context, client.error());
-  return watch_job(context, **client, arguments.id);
-}
-
-int job_change(Context& context, const JobArguments& arguments, const std::string& verb,
-               const JobWill& will) {
-  const bool begins = verb == "start" || verb == "resume";
-  const auto client = connect(context, begins ? Need::work : Need::act);
-  if (!client) return refuse(context, client.error());
-  const auto reply = ask_for(**client, {"POST", job_path(arguments.id, verb)});
-  if (!reply) return refuse(context, reply.error());
-  if (begins && (will.wait || !(*client)->is_server())) {
-    return watch_job(context, **client, arguments.id);
-  }
-  context.out << "Job " << arguments.id << " is " << text_of(member(reply->value, "job"), "state")
-              << "\n";
-  return exit_ok;
 }
 
 }  // namespace dlo::cli

@@ -200,6 +200,7 @@ int serve(Context& context, const ServeArguments& arguments) {
   api::ServiceOptions chosen;
   chosen.tokens_always = !is_loopback(options->host);
   chosen.origin.node = node_name();
+  chosen.version = context.version;
   chosen.rules = config.rules;
   chosen.rate = static_cast<std::uint32_t>(config.count("access.rate"));
   chosen.regex = re2_compiler();

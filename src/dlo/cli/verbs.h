@@ -16,6 +16,8 @@ namespace dlo::cli {
 // One function per verb; each answers an Exit. The command line is parsed in cli.cc only.
 
 struct ExplainArguments {
+  std::string config;  // a file whose profiles and sources count too
+  std::string source;  // of the message, for what is overridden there
   std::string profile = "standard";
   std::string error;
   std::string type;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dlo/cli/cli.h"
+#include "dlo/core/result.h"
 #include "dlo/engine/clock.h"
 
 namespace {
@@ -24,6 +25,20 @@ std::vector<std::pair<std::string, std::string>> environment_variables() {
   return all;
 }
 
+/// $VISUAL or $EDITOR, as the shell would run it.
+dlo::Result<void> open_editor(const std::string& file) {
+  const char* editor = std::getenv("VISUAL");
+  if (editor == nullptr || *editor == '\0') editor = std::getenv("EDITOR");
+  if (editor == nullptr || *editor == '\0') editor = "vi";
+  std::string quoted = "'";
+  for (const char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  if (std::system((std::string(editor) + " " + quoted + "'").c_str()) == 0) return {};
+  return dlo::Error{
+      dlo::Code::unavailable, "cli.edit",
+      std::string("The editor (") + editor +
+          ") ended with an error. Set EDITOR to one that works; nothing was changed."};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -36,6 +51,7 @@ int main(int argc, char** argv) {
   context.in = &std::cin;
   context.asks = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
   context.pause = [](Millis length) { std::this_thread::sleep_for(length); };
+  context.edit = open_editor;
   context.environment = environment_variables();
   winsize size{};
   if (::isatty(STDOUT_FILENO) != 0) {

@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "dlo/cli/acts.h"
+#include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
+#include "dlo/cli/table.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::cli {
+namespace {
+
+constexpr std::size_t ids_at_once = 1'000;  // what one job takes by name
+
+std::string job_path(const std::string& id, const std::string& verb = {}) {
+  Address address("/v1/jobs");
+  address.step(id);
+  if (!verb.empty()) address.step(verb);
+  return address.text();
+}
+
+std::string when(const JsonValue& job, const char* name, TimePoint now) {
+  const auto time = time_of(job, name);
+  return time ? relative(*time, now) : "";
+}
+
+int list_jobs(Context& context, Client& client) {
+  const auto reply = ask_for(client, {"GET", "/v1/jobs"});
+  if (!reply) return refuse(context, reply.error());
+  const auto& jobs = member(reply->value, "jobs").items;
+  print_items(context, *reply, jobs, "id", [&] {
+    Table table({{"JOB"},
+                 {"STATE", Align::left, false, colour_of_status},
+                 {"ACT"},
+                 {"PLANNED"},
+                 {"ENDED"},
+                 {"BY"},
+                 {"QUERY", Align::left, true}});
+    for (const JsonValue& job : jobs) {
+      table.add({text_of(job, "id"), text_of(job, "state"), text_of(job, "act"),
+                 when(job, "created_at", context.now), when(job, "ended_at", context.now),
+                 text_of(job, "created_by"), text_of(job, "query")});
+    }
+    return table;
+  });
+  if (jobs.empty()) context.err << "There are no jobs.\n";
+  return jobs.empty() ? exit_nothing_matched : exit_ok;
+}
+
+void print_job(Context& context, const JsonValue& answer) {
+  const JsonValue& job = member(answer, "job");
+  for (const JsonMember& each : job.members) {
+    if (each.value.kind == JsonKind::object || each.value.kind == JsonKind::array) continue;
+    const std::string value = text_of(job, each.name);
+    if (!value.empty()) {
+      context.out << each.name
+                  << std::string(each.name.size() < 17 ? 17 - each.name.size() : 1, ' ')
+                  << printable(value) << "\n";
+    }
+  }
+  context.out << "progress         ";
+  for (const JsonMember& each : member(answer, "progress").members) {
+    context.out << each.name << " " << each.value.raw << "  ";
+  }
+  context.out << "\nleft             " << text_of(member(answer, "preview"), "count") << "\n";
+}
+
+/// The ids a job did not do: what it refused, what somebody else had changed, what came back, what
+/// was stopped by the loop guard or stood behind another of its key.
+Result<std::vector<std::string>> failed_of(Client& client, const std::string& id) {
+  std::vector<std::string> ids;
+  for (const char* outcome : {"refused", "changed", "returned", "looped", "behind"}) {
+    std::string after;
+    do {
+      Address address(job_path(id, "items"));
+      address.with("outcome", outcome).with_some("after", after);
+      const auto reply = ask_for(client, {"GET", address.text()});
+      if (!reply) return reply.error();
+      for (const JsonValue& item : member(reply->value, "items").items) {
+        ids.push_back(text_of(item, "id"));
+      }
+      after = text_of(reply->value, "next");
+    } while (!after.empty());
+  }
+  return ids;
+}
+
+/// What a job was asked, as a plan for other ids. Names that plans and jobs call differently are
+/// translated; what a job says of itself is left out.
+std::string same_on(const JsonValue& job, const std::vector<std::string>& ids) {
+  JsonWriter json;
+  json.begin_object().key("ids").begin_array();
+  for (const std::string& id : ids) json.text(id);
+  json.end_array();
+  for (const char* name :
+       {"act", "target", "canary", "success_percent", "most_replays", "quarantined_too", "strip",
+        "concurrency", "recipe", "tags", "remove_tags", "order", "rate", "by", "how", "notes"}) {
+    if (const JsonValue* value = job.find(name)) json.key(name).raw(value->raw);
+  }
+  if (job.find("watch_ms") != nullptr) json.member("watch", text_of(job, "watch_ms") + "ms");
+  const auto& set = member(job, "set_headers").items;
+  if (!set.empty()) {
+    json.key("set_headers").begin_object();
+    for (const JsonValue& each : set) json.member(text_of(each, "name"), text_of(each, "value"));
+    json.end_object();
+  }
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace
+
+int job_list(Context& context, const WatchArguments& watch) {
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  return watched(context, watch, [&] { return list_jobs(context, **client); });
+}
+
+int job_show(Context& context, const JobArguments& arguments) {
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  const auto reply = ask_for(**client, {"GET", job_path(arguments.id) + "?preview=true"});
+  if (!reply) return refuse(context, reply.error());
+  if (context.format == Format::json || context.format == Format::ndjson) {
+    context.out << *reply->text;
+  } else {
+    print_job(context, reply->value);
+  }
+  return exit_ok;
+}
+
+int job_items(Context& context, const JobArguments& arguments) {
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  std::string after;
+  std::size_t shown = 0;
+  do {
+    Address address(job_path(arguments.id, "items"));
+    address.with_some("outcome", arguments.outcome).with_some("after", after);
+    const auto reply = ask_for(**client, {"GET", address.text()});
+    if (!reply) return refuse(context, reply.error());
+    for (const JsonValue& item : member(reply->value, "items").items) {
+      ++shown;
+      if (context.format == Format::json || context.format == Format::ndjson) {
+        context.out << item.raw << "\n";
+      } else {
+        context.out << text_of(item, "id");
+        if (context.format != Format::id) context.out << "  " << text_of(item, "outcome");
+        context.out << "\n";
+      }
+    }
+    after = text_of(reply->value, "next");
+  } while (!after.empty());
+  return shown == 0 ? exit_nothing_matched : exit_ok;
+}
+
+int job_retry_failed(Context& context, const JobArguments& arguments, const JobWill& will) {
+  const auto client = connect(context, Need::work);
+  if (!client) return refuse(context, client.error());
+  const auto before = ask_for(**client, {"GET", job_path(arguments.id)});
+  if (!before) return refuse(context, before.error());
+  const auto ids = failed_of(**client, arguments.id);
+  if (!ids) return refuse(context, ids.error());
+  if (ids->empty()) {
+    context.err << "Job " << arguments.id << " failed with none of them.\n";
+    return exit_nothing_matched;
+  }
+  int worst = exit_ok;
+  for (std::size_t from = 0; from < ids->size(); from += ids_at_once) {
+    const auto first = ids->begin() + static_cast<std::ptrdiff_t>(from);
+    const std::size_t count = std::min(ids_at_once, ids->size() - from);
+    const std::vector<std::string> some(first, first + static_cast<std::ptrdiff_t>(count));
+    const int code = run_job(context, **client, same_on(member(before->value, "job"), some), will);
+    if (code == exit_usage) return code;  // nobody said yes
+    worst = std::max(worst, code);
+  }
+  return worst;
+}
+
+int job_watch(Context& context, const JobArguments& arguments) {
+  // Where no server works, watching is what gets it done.
+  const auto client = connect(context, Need::work);
+  if (!client) return refuse(context, client.error());
+  return watch_job(context, **client, arguments.id);
+}
+
+int job_change(Context& context, const JobArguments& arguments, const std::string& verb,
+               const JobWill& will) {
+  const bool begins = verb == "start" || verb == "resume";
+  const auto client = connect(context, begins ? Need::work : Need::act);
+  if (!client) return refuse(context, client.error());
+  const auto reply = ask_for(**client, {"POST", job_path(arguments.id, verb)});
+  if (!reply) return refuse(context, reply.error());
+  if (begins && (will.wait || !(*client)->is_server())) {
+    return watch_job(context, **client, arguments.id);
+  }
+  context.out << "Job " << arguments.id << " is " << text_of(member(reply->value, "job"), "state")
+              << "\n";
+  return exit_ok;
+}
+
+}  // namespace dlo::cli
