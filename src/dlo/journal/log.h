@@ -101,6 +101,7 @@ class Log final : public Journal {
   std::deque<Piece> pieces_;       // closed, not yet with the kernel
   std::size_t backlog_ = 0;        // bytes placed and not yet synced
   std::vector<SegmentPtr> dirty_;  // written to since their last sync
+  std::size_t usual_size_ = 0;     // of a group, lately; of whoever is writing
   bool writing_ = false;
   bool syncing_ = false;
   std::uint64_t written_ = 1;               // every record below is with the kernel

@@ -17,7 +17,7 @@ constexpr std::uint64_t zeros_at_once = 256U << 10U;
 /// that comes upon untouched blocks brings zeros for those that follow.
 void add_zeros(const Segment& segment, std::uint64_t offset, std::string& bytes) {
   const auto end = offset + bytes.size();
-  if (end <= segment.written || bytes.size() >= zeros_pay_below) return;
+  if (end <= segment.written) return;
   bytes.resize(bytes.size() + std::min(zeros_at_once, segment.size - end), '\0');
 }
 
@@ -45,7 +45,12 @@ void Log::write_out(Lock& lock) {
     if (touched.empty() || touched.back() != piece.segment) touched.push_back(piece.segment);
     if (piece.zeros == 0) {
       bytes += piece.bytes.size();
-      if (piece.last_group != 0) add_zeros(*piece.segment, piece.offset, piece.bytes);
+      if (piece.last_group != 0) {
+        usual_size_ = usual_size_ - usual_size_ / 8 + piece.bytes.size() / 8;
+        if (usual_size_ < zeros_pay_below) {
+          add_zeros(*piece.segment, piece.offset, piece.bytes);
+        }
+      }
       done = piece.segment->file->write_at(piece.offset, piece.bytes);
       const auto end = piece.offset + piece.bytes.size();
       piece.segment->written = std::max(piece.segment->written, end);
