@@ -177,6 +177,39 @@ TEST_F(SqliteOpening, WithoutWriteAccessItCanStillBeRead) {
   ::chmod(directory_.path().c_str(), 0755);
 }
 
+/// The office and all that belongs to it become those of the user that `as_nobody` runs as.
+void give_away(const std::string& directory) {
+  if (::geteuid() != 0) return;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    ASSERT_EQ(::chown(entry.path().c_str(), 65534, 65534), 0);
+  }
+  ASSERT_EQ(::chown(directory.c_str(), 65534, 65534), 0);
+}
+
+TEST_F(SqliteOpening, AFileThatItsOwnerMayNotWriteIsRefusedToAWriterAndReadByAReader) {
+  fill(2);
+  give_away(directory_.path());
+  for (const mode_t mode : {0444, 0400}) {
+    ::chmod(file().c_str(), mode);
+    EXPECT_EQ(as_nobody([&] {
+                const Error error = refusal();
+                const std::string octal = "mode 0" + std::string(mode == 0444 ? "444" : "400");
+                const bool named = error.detail.find(file()) != std::string::npos &&
+                                   error.detail.find(octal) != std::string::npos &&
+                                   error.detail.find("chmod") != std::string::npos;
+                return error.code == Code::refused && named ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(as_nobody([&] {
+                const auto office = open_office(directory_.path(), {.read_only = true});
+                return static_cast<int>(all_pages(*office, {}).size());
+              }),
+              2);
+  }
+  ::chmod(file().c_str(), 0600);
+  EXPECT_EQ(as_nobody([&] { return SqliteOffice::open(directory_.path()) ? 0 : 1; }), 0);
+}
+
 // --- migrations -------------------------------------------------------------------------------
 
 TEST_F(SqliteOpening, StepsAreCarriedOutOnceAndInOrder) {

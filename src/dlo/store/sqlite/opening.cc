@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <unistd.h>
 
+#include "dlo/store/sqlite/permission.h"
 #include "dlo/store/sqlite/schema.h"
 
 namespace dlo::sqlite {
@@ -18,6 +19,19 @@ constexpr const char* settings =
     "PRAGMA cache_size = -8000;"
     "PRAGMA temp_store = MEMORY;"
     "PRAGMA cell_size_check = ON;";
+
+/// SQLite opens a file it may not write to read-only and says nothing: every later write would be
+/// refused by a server that seemed to have started. Begins a transaction that writes nothing.
+void require_writable(Connection& db, const std::string& path) {
+  try {
+    db.run("BEGIN IMMEDIATE");
+    db.run("ROLLBACK");
+  } catch (const Failed& failed) {
+    if (failed.error.code != Code::refused) throw;
+    const auto lacking = lacking_permission(path, true);
+    throw Failed{lacking ? *lacking : failed.error};
+  }
+}
 
 }  // namespace
 
@@ -37,6 +51,7 @@ const char* writer_settings() noexcept {
 std::unique_ptr<Connection> open_current(const std::string& path) {
   auto db = std::make_unique<Connection>(path, Access::create);
   (void)schema_version(*db);  // refuses what is not ours before anything is written
+  require_writable(*db, path);
   db->run("PRAGMA journal_mode = WAL");
   db->run(settings);
   db->run("PRAGMA temp_store = FILE");  // a migration may have to sort everything there is
