@@ -206,8 +206,63 @@ TEST_F(SqliteOpening, AFileThatItsOwnerMayNotWriteIsRefusedToAWriterAndReadByARe
               }),
               2);
   }
-  ::chmod(file().c_str(), 0600);
-  EXPECT_EQ(as_nobody([&] { return SqliteOffice::open(directory_.path()) ? 0 : 1; }), 0);
+  // Whoever read it left marks with the mode of the file.
+  for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+    ::chmod(entry.path().c_str(), 0600);
+  }
+  EXPECT_EQ(as_nobody([&] { return open_office(directory_.path()) ? 0 : 1; }), 0);
+}
+
+TEST_F(SqliteOpening, AFileThatMayNotBeReadIsNamedWithItsMode) {
+  fill(1);
+  give_away(directory_.path());
+  ::chmod(file().c_str(), 0);
+  for (const bool read_only : {false, true}) {
+    EXPECT_EQ(as_nobody([&] {
+                const Error error = refusal({.read_only = read_only});
+                const bool named =
+                    error.detail.find("cannot read " + file() + ":") != std::string::npos &&
+                    error.detail.find("mode 0000") != std::string::npos &&
+                    error.detail.find("chmod") != std::string::npos;
+                return error.code == Code::refused && named ? 0 : 1;
+              }),
+              0)
+        << read_only;
+  }
+}
+
+TEST_F(SqliteOpening, ADirectoryThatMayNotBeEnteredIsNamedToAReader) {
+  fill(1);
+  give_away(directory_.path());
+  ::chmod(directory_.path().c_str(), 0);
+  EXPECT_EQ(as_nobody([&] {
+              const Error error = refusal({.read_only = true});
+              const std::string said = "cannot read " + directory_.path() + ":";
+              const bool named = error.detail.find(said) != std::string::npos;
+              return error.code == Code::refused && named ? 0 : 1;
+            }),
+            0);
+  ::chmod(directory_.path().c_str(), 0755);
+}
+
+TEST_F(SqliteOpening, AnyNameOfADirectoryCanBeReadWhereNothingMayBeWritten) {
+  ::chmod(directory_.path().c_str(), 0755);
+  for (const char* name : {"a#b", "a?b", "a%41b", "100%", "a b&c=d", "a%00b", "\xC3\xA4"}) {
+    const std::string directory = directory_.path() + "/" + name;
+    must_apply(*open_office(directory), {append_of(letter(1))});
+    {
+      sqlite::Connection db(directory + "/office.db", sqlite::Access::immutable);
+      EXPECT_EQ(db.number("SELECT count(*) FROM records"), 1) << name;
+    }
+    ::chmod(directory.c_str(), 0555);
+    EXPECT_EQ(as_nobody([&] {
+                const auto office = open_office(directory, {.read_only = true});
+                return static_cast<int>(all_pages(*office, {}).size());
+              }),
+              1)
+        << name;
+    ::chmod(directory.c_str(), 0755);
+  }
 }
 
 // --- migrations -------------------------------------------------------------------------------

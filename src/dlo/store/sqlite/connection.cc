@@ -2,6 +2,9 @@
 
 #include <array>
 #include <sqlite3.h>
+#include <utility>
+
+#include "dlo/store/sqlite/permission.h"
 
 namespace dlo::sqlite {
 namespace {
@@ -60,6 +63,31 @@ Code code_of(int result) {
     default:
       return Code::unavailable;
   }
+}
+
+/// A path inside a URI: `?`, `#` and `%` would end it or mean something else.
+std::string uri_of(const std::string& path) {
+  static constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string uri = "file:";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '/' || c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      uri += c;
+    } else {
+      uri += {'%', hex[byte >> 4U], hex[byte & 15U]};
+    }
+  }
+  return uri;
+}
+
+/// An open that failed has no file name to ask for, and "unable to open" is all that SQLite says.
+Error cannot_open(sqlite3* db, int result, const std::string& path, bool writing) {
+  if ((result & 0xff) == SQLITE_CANTOPEN || (result & 0xff) == SQLITE_PERM) {
+    if (auto lacking = lacking_permission(path, writing)) return std::move(*lacking);
+  }
+  return explain(db, result, "opening " + path);
 }
 
 /// Resets a statement when an error has been made of its message, which a reset takes away.
@@ -178,13 +206,16 @@ Connection::Connection(const std::string& path, Access access) {
       break;
     case Access::immutable:
       flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
-      name = "file:" + path + "?immutable=1";
+      name = uri_of(path) + "?immutable=1";
       break;
   }
   sqlite3* opened = nullptr;
   const int result = sqlite3_open_v2(name.c_str(), &opened, flags, nullptr);
   db_.reset(opened);
-  if (result != SQLITE_OK) throw Failed{explain(opened, result, "opening " + path)};
+  if (result != SQLITE_OK) {
+    const bool writing = access == Access::create || access == Access::read_write;
+    throw Failed{cannot_open(opened, result, path, writing)};
+  }
   sqlite3_busy_timeout(opened, 5000);
 }
 
@@ -205,6 +236,9 @@ std::int64_t Connection::number(const std::string& sql) {
 }
 bool Connection::in_transaction() const noexcept {
   return sqlite3_get_autocommit(raw()) == 0;
+}
+bool Connection::is_read_only() const noexcept {
+  return sqlite3_db_readonly(raw(), "main") == 1;
 }
 std::int64_t Connection::changed_rows() const noexcept {
   return sqlite3_changes64(raw());

@@ -114,6 +114,8 @@ class Connection {
   [[nodiscard]] std::int64_t number(const std::string& sql);
   [[nodiscard]] sqlite3* raw() const noexcept { return db_.get(); }
   [[nodiscard]] bool in_transaction() const noexcept;
+  /// Also where writing was asked for, and the file may only be read.
+  [[nodiscard]] bool is_read_only() const noexcept;
   /// How many rows the last statement that wrote changed.
   [[nodiscard]] std::int64_t changed_rows() const noexcept;
   /// Gives cached pages back to the allocator.

@@ -21,16 +21,25 @@ constexpr const char* settings =
     "PRAGMA cell_size_check = ON;";
 
 /// SQLite opens a file it may not write to read-only and says nothing: every later write would be
-/// refused by a server that seemed to have started. Begins a transaction that writes nothing.
+/// refused by a server that seemed to have started. So does a log; that a transaction tells, which
+/// writes nothing.
 void require_writable(Connection& db, const std::string& path) {
-  try {
-    db.run("BEGIN IMMEDIATE");
-    db.run("ROLLBACK");
-  } catch (const Failed& failed) {
-    if (failed.error.code != Code::refused) throw;
-    const auto lacking = lacking_permission(path, true);
-    throw Failed{lacking ? *lacking : failed.error};
+  Error refusal{Code::refused, "sqlite.open",
+                "cannot write " + path +
+                    ": it is read-only here; nothing was changed; make it writable for this user, "
+                    "or open the office read-only, as `dlo list` and `dlo show` do"};
+  if (!db.is_read_only()) {
+    try {
+      db.run("BEGIN IMMEDIATE");
+      db.run("ROLLBACK");
+      return;
+    } catch (const Failed& failed) {
+      if (failed.error.code != Code::refused) throw;
+      refusal = failed.error;
+    }
   }
+  const auto lacking = lacking_permission(path, true);
+  throw Failed{lacking ? *lacking : refusal};
 }
 
 }  // namespace

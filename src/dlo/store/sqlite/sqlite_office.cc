@@ -11,6 +11,7 @@
 #include "dlo/store/sqlite/lock_file.h"
 #include "dlo/store/sqlite/opening.h"
 #include "dlo/store/sqlite/payload_index.h"
+#include "dlo/store/sqlite/permission.h"
 #include "dlo/store/sqlite/reading.h"
 #include "dlo/store/sqlite/rewriting.h"
 #include "dlo/store/sqlite/schema.h"
@@ -164,6 +165,7 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
   const std::string path = directory + "/office.db";
   if (options.read_only) {
     return guarded("sqlite.open", [&]() -> Opened {
+      if (const auto lacking = lacking_permission(path, false)) return *lacking;
       std::error_code unseen;  // whoever may not look is told by SQLite what it may not open
       if (!std::filesystem::exists(path, unseen) && !unseen) {
         return Error{Code::not_found, "sqlite.open",
