@@ -6,6 +6,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
+#include "dlo/api/curtain.h"
 #include "dlo/api/lookup.h"
 #include "dlo/api/notes.h"
 #include "dlo/core/acts.h"
@@ -94,8 +95,11 @@ HttpResponse carry_out(Act& act) {
   if (!applied) return refusal_of(applied.error(), wanted->has_value());
   auto after = act.office.get(act.record().id);
   if (!after) return problem_of(after.error());
-  HttpResponse response = json_answer(to_json(after->record));
-  set_etag(response, after->record.version);
+  const std::uint64_t version = after->record.version;
+  HttpResponse response =
+      json_answer(to_json(curtain_of(act.request).hidden(std::move(after->record))));
+
+  set_etag(response, version);
   return response;
 }
 

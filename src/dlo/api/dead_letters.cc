@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dlo/api/answers.h"
+#include "dlo/api/curtain.h"
 #include "dlo/api/lookup.h"
 #include "dlo/api/notes.h"
 #include "dlo/core/forms.h"
@@ -29,6 +30,7 @@ struct Listing {
   Query query;
   std::vector<LiftedColumn> columns;
   std::optional<Form> form;
+  const Curtain& curtain;
 };
 
 std::vector<std::string> split(const std::string& text) {
@@ -43,13 +45,14 @@ std::vector<std::string> split(const std::string& text) {
 }
 
 Result<Listing> parse_listing(const Request& request) {
-  Listing listing;
+  Listing listing{.query = {}, .columns = {}, .form = {}, .curtain = curtain_of(request)};
   auto query = parse_query(request.text("q"), request.now);
   if (!query) {
     return refuse("The query " + in_quotes(request.text("q")) + " is not understood. " +
                   query.error().detail + ".");
   }
   listing.query = std::move(*query);
+  if (auto fine = listing.curtain.check(listing.query, request); !fine) return fine.error();
   if (const auto& sources = request.actor.scope.sources; !sources.empty()) {
     listing.query.tests.push_back({Field::source, "", sources, false});
   }
@@ -83,8 +86,9 @@ Result<Listing> parse_listing(const Request& request) {
 /// it was removed since it was listed.
 Result<std::string> row_json(Office& office, const Listing& listing, const RecordHead& head) {
   if (listing.columns.empty() && !listing.form) return to_json(head);
-  const auto detail = office.get(head.id);
+  auto detail = office.get(head.id);
   if (!detail && detail.error().code != Code::not_found) return detail.error();
+  if (detail) *detail = listing.curtain.hidden(std::move(*detail));
   if (listing.form) {
     if (!detail) return std::string();
     return to_json(render(*listing.form, detail->record, form_context(*detail)));
@@ -186,7 +190,7 @@ void list(Office& office, WorkerPool& pool, const Request& request, const Exchan
 }
 
 HttpResponse show(Office& office, const Request& request) {
-  const auto detail = find_record(office, request);
+  const auto detail = find_shown(office, request);
   if (!detail) return problem_of(detail.error());
   std::string text;
   if (const auto* name = request.find("form")) {
@@ -208,7 +212,7 @@ HttpResponse show(Office& office, const Request& request) {
 }
 
 HttpResponse payload(Office& office, const Request& request) {
-  const auto detail = find_record(office, request);
+  const auto detail = find_shown(office, request);
   if (!detail) return problem_of(detail.error());
   const auto& versions = detail->versions;
   const auto newest = versions.empty() ? 0 : versions.back().number;
@@ -270,13 +274,13 @@ std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow) {
        "/v1/dead-letters/{id}",
        Role::reader,
        Lane::quick,
-       {"form"},
+       {"form", "reveal"},
        answering([&office](const Request& request) { return show(office, request); })},
       {"GET",
        "/v1/dead-letters/{id}/payload",
        Role::reader,
        Lane::quick,
-       {"version"},
+       {"version", "reveal"},
        answering([&office](const Request& request) { return payload(office, request); })},
       {"GET",
        "/v1/suggestions",

@@ -7,6 +7,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
+#include "dlo/api/curtain.h"
 #include "dlo/api/lookup.h"
 #include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
@@ -50,7 +51,7 @@ HttpResponse versions(Office& office, const Request& request) {
 }
 
 HttpResponse diff(Office& office, const Request& request) {
-  const auto detail = find_record(office, request);
+  const auto detail = find_shown(office, request);
   if (!detail) return problem_of(detail.error());
   const std::uint32_t newest = newest_version(*detail);
   const auto from = request.number("from", 0, 0, newest);
@@ -113,8 +114,8 @@ Result<Draft> wanted_draft(const RecordDetail& detail, Wanted& wanted) {
   return apply_recipe(*wanted.recipe, std::move(draft));
 }
 
-std::string described(const RecordDetail& detail, const Repair& repair, std::uint32_t number,
-                      bool made) {
+std::string described(const Request& request, const RecordDetail& detail, const Repair& repair,
+                      std::uint32_t number, bool made) {
   JsonWriter json;
   json.begin_object().member("id", to_string(detail.record.id));
   json.member("number", number).key("made").boolean(made);
@@ -123,7 +124,7 @@ std::string described(const RecordDetail& detail, const Repair& repair, std::uin
   json.end_array().key("complaints").begin_array();
   for (const std::string& each : repair.complaints) json.text(each);
   json.end_array().key("diff");
-  write_json(json, repair.difference);
+  write_json(json, curtain_of(request).difference(newest_draft(detail), repair.after));
   json.end_object();
   return json.take();
 }
@@ -141,7 +142,7 @@ HttpResponse make_version(Office& office, const Request& request, const RecordDe
     return problem(412, "version_changed", applied.error().detail);
   }
   if (!applied) return problem_of(applied.error());
-  HttpResponse response = json_answer(described(detail, repair, number, true), 201);
+  HttpResponse response = json_answer(described(request, detail, repair, number, true), 201);
   set_etag(response, applied->front().version);
   return response;
 }
@@ -167,12 +168,17 @@ HttpResponse edit(Office& office, const Request& request) {
                        std::string(name_of(record.status)) +
                        ": only pending, exhausted and quarantined ones can be edited.");
   }
+  if (wanted.recipe) {
+    const auto fine = curtain_of(request).check(*wanted.recipe, request);
+    if (!fine) return problem_of(fine.error());
+  }
   auto draft = wanted_draft(*detail, wanted);
   if (!draft) return problem_of(draft.error());
+  if (auto fine = curtain_of(request).check(*draft); !fine) return problem_of(fine.error());
   const auto repair = check_edit(office, *detail, std::move(*draft));
   if (!repair) return problem_of(repair.error());
   if (wanted.dry_run || !repair->changes()) {
-    return json_answer(described(*detail, *repair, newest_version(*detail), false));
+    return json_answer(described(request, *detail, *repair, newest_version(*detail), false));
   }
   if (auto fits = check_schema(*repair); !fits) return problem_of(fits.error());
   return make_version(office, request, *detail, *repair, wanted.reason);

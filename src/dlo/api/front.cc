@@ -128,7 +128,8 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
                   now,
                   [this](const Request& acted, const std::string& why) {
                     note(acted.http, acted.actor, acted.now, why);
-                  }};
+                  },
+                  parts_.curtain};
   if (auto refusal = check_role(route, request.actor)) {
     request.note_refused("role too low");
     return exchange->send(std::move(*refusal));

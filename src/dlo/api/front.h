@@ -32,6 +32,7 @@ class Front {
     Access access = local_access;
     std::function<void(const AddAudit&)> refused = [](const AddAudit&) {
     };  // keeps what was refused
+    const Curtain* curtain = nullptr;
   };
   explicit Front(Parts parts) : parts_(std::move(parts)) {}
 

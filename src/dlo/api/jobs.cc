@@ -6,6 +6,7 @@
 
 #include "dlo/api/answers.h"
 #include "dlo/api/body.h"
+#include "dlo/api/curtain.h"
 #include "dlo/api/idempotency.h"
 #include "dlo/core/duration.h"
 #include "dlo/core/header_class.h"
@@ -15,6 +16,7 @@
 #include "dlo/json/json.h"
 #include "dlo/json/parts.h"
 #include "dlo/json/writer.h"
+#include "dlo/query/query_text.h"
 
 namespace dlo::api {
 namespace {
@@ -252,11 +254,20 @@ HttpResponse create(const JobParts& parts, const Request& request) {
   Wanted wanted;
   const auto read = read_body(request, [&](JsonFields& fields) { read_wanted(fields, wanted); });
   if (!read) return problem_of(read.error());
+  if (auto query = parse_query(wanted.spec.query, request.now)) {  // a wrong one is refused below
+    if (auto fine = curtain_of(request).check(*query, request); !fine) {
+      return problem_of(fine.error());
+    }
+  }
   if (wanted.spec.replay && !wanted.spec.replay->target.empty()) {
     const auto there = parts.targets.check(wanted.spec.replay->target);
     if (!there) return problem_of(there.error());
   }
   if (auto there = find_recipe(parts.office, wanted.spec); !there) return problem_of(there.error());
+  if (const auto recipe = parse_recipe(wanted.spec.recipe)) {
+    const auto fine = curtain_of(request).check(*recipe, request);
+    if (!fine) return problem_of(fine.error());
+  }
   if (wanted.dry_run) return dry_run(parts, request, std::move(wanted.spec));
   const auto key = IdempotencyKey::of(request);
   if (!key) return problem_of(key.error());

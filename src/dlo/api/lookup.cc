@@ -1,5 +1,6 @@
 #include "dlo/api/lookup.h"
 
+#include "dlo/api/curtain.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo::api {
@@ -26,6 +27,12 @@ Result<RecordDetail> find_record(Office& office, const Request& request) {
                      ". It may have been removed; /v1/audit tells by whom."};
   }
   return detail;
+}
+
+Result<RecordDetail> find_shown(Office& office, const Request& request) {
+  auto detail = find_record(office, request);
+  if (!detail) return detail;
+  return curtain_of(request).shown(office, request, std::move(*detail));
 }
 
 FormContext form_context(const RecordDetail& detail) {

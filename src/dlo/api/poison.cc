@@ -9,6 +9,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
+#include "dlo/api/curtain.h"
 #include "dlo/core/spelling.h"
 #include "dlo/durable/runtime.h"
 #include "dlo/json/json.h"
@@ -89,7 +90,9 @@ HttpResponse show(const Book& book, const Request& request) {
     return problem(404, "not_found",
                    "There is no poisoned item " + std::to_string(*id) + " of this kind.");
   }
-  return json_answer(to_json(**detail));
+  PoisonDetail shown = **detail;
+  shown.work_item = curtain_of(request).hidden(shown.work_item);
+  return json_answer(to_json(shown));
 }
 
 HttpResponse yes_or_no(std::string_view name, bool answer) {

@@ -5,6 +5,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
+#include "dlo/api/curtain.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
@@ -152,7 +153,9 @@ HttpResponse peek(const Hall& in, const Request& request) {
   if (!messages) return problem_of(messages.error());
   JsonWriter json;
   json.begin_object().key("messages").begin_array();
-  for (const MessagePtr& message : *messages) json.raw(to_json(*message));
+  for (const MessagePtr& message : *messages) {
+    json.raw(to_json(*curtain_of(request).hidden(message)));
+  }
   json.end_array().end_object();
   return json_answer(json.take());
 }

@@ -5,6 +5,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
+#include "dlo/api/curtain.h"
 #include "dlo/api/edits.h"
 #include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
@@ -119,11 +120,13 @@ void read_trial(JsonFields& fields, Trial& trial) {
   if (fields.has("limit")) trial.limit = fields.number("limit", most_tries);
 }
 
-Result<std::vector<RecordId>> sample_of(Office& office, const Trial& trial, TimePoint now) {
+Result<std::vector<RecordId>> sample_of(Office& office, const Trial& trial,
+                                        const Request& request) {
   Query query;
   if (trial.ids.empty()) {
-    auto parsed = parse_query(trial.query, now);
+    auto parsed = parse_query(trial.query, request.now);
     if (!parsed) return parsed.error();
+    if (auto fine = curtain_of(request).check(*parsed, request); !fine) return fine.error();
     query = std::move(*parsed);
   } else {
     query.ids = trial.ids;
@@ -136,7 +139,8 @@ Result<std::vector<RecordId>> sample_of(Office& office, const Trial& trial, Time
   return ids;
 }
 
-void write_trial(JsonWriter& json, Office& office, const RecordId& id, const Recipe& steps) {
+void write_trial(JsonWriter& json, Office& office, const RecordId& id, const Recipe& steps,
+                 const Curtain& curtain) {
   json.begin_object().member("id", to_string(id));
   const auto detail = office.get(id);
   const auto repair = detail ? check_recipe(office, *detail, steps) : detail.error();
@@ -151,7 +155,7 @@ void write_trial(JsonWriter& json, Office& office, const RecordId& id, const Rec
   json.end_array().key("complaints").begin_array();
   for (const std::string& each : repair->complaints) json.text(each);
   json.end_array().key("diff");
-  write_json(json, repair->difference);
+  write_json(json, curtain.difference(newest_draft(*detail), repair->after));
   json.end_object();
 }
 
@@ -164,11 +168,16 @@ HttpResponse try_out(Office& office, const Request& request) {
     if (!kept) return problem_of(kept.error());
     trial.steps = std::move(kept->steps);
   }
-  const auto ids = sample_of(office, trial, request.now);
+  if (auto fine = curtain_of(request).check(trial.steps, request); !fine) {
+    return problem_of(fine.error());
+  }
+  const auto ids = sample_of(office, trial, request);
   if (!ids) return problem_of(ids.error());
   JsonWriter json;
   json.begin_object().key("steps").raw(print_recipe(trial.steps)).key("tried").begin_array();
-  for (const RecordId& id : *ids) write_trial(json, office, id, trial.steps);
+  for (const RecordId& id : *ids) {
+    write_trial(json, office, id, trial.steps, curtain_of(request));
+  }
   json.end_array().end_object();
   return json_answer(json.take());
 }

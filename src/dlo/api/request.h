@@ -16,6 +16,8 @@
 
 namespace dlo::api {
 
+class Curtain;
+
 /// Who asks.
 struct Actor {
   std::string name;
@@ -34,6 +36,7 @@ struct Request {
   Actor actor;
   TimePoint now{};
   std::function<void(const Request&, const std::string& why)> refused{};  // keeps what was refused
+  const Curtain* curtain = nullptr;                                       // null: nothing is masked
 
   /// For handlers that find out by themselves that a token is not for what is asked: an act that
   /// was refused is in the audit trail, whoever refuses it.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "dlo/api/curtain.h"
+
 namespace dlo::api {
 namespace {
 
@@ -48,6 +50,7 @@ Router::Router(std::vector<Route> routes) : routes_(std::move(routes)) {
 
 std::vector<std::string> Router::actions() const {
   std::vector<std::string> all = actions_;
+  all.emplace_back(reveal_action);  // no route by itself: it widens what `read` shows
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;

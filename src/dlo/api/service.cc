@@ -74,7 +74,8 @@ ReplayTargets queues_of(QueueHall* hall,
 }  // namespace
 
 Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
-    : rules_(std::make_shared<const ProfileBook>(options.rules)),
+    : curtain_(options.masked),
+      rules_(std::make_shared<const ProfileBook>(options.rules)),
       tokens_(office),
       jobs_(office),
       quick_(options.quick_threads, options.most_waiting),
@@ -142,7 +143,8 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
           const Change change = refusal;
           (void)office.apply({&change, 1});
         });
-      }});
+      },
+      &curtain_});
 }
 
 Service::~Service() {

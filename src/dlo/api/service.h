@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dlo/access/token_book.h"
+#include "dlo/api/curtain.h"
 #include "dlo/api/events.h"
 #include "dlo/api/front.h"
 #include "dlo/api/queue_hall.h"
@@ -36,6 +37,7 @@ struct ServiceOptions {
   bool tokens_always = false;  // also while there are none: whoever listens beyond loopback
   bool owner_asks = false;     // no tokens at all: only the owner of the directory can ask
   bool works_on_jobs = true;   // false: jobs are kept, and somebody else does them
+  std::vector<FieldPath> masked{};        // shown to nobody without the right to reveal
   std::optional<Millis> discard_grace{};  // then what was discarded is removed; empty: never here
 };
 
@@ -70,6 +72,7 @@ class Service {
   /// What a dead letter goes by, as configured now.
   [[nodiscard]] Result<Profile> profile_of(const DeadLetter& record) const;
 
+  const Curtain curtain_;
   std::atomic<bool> stopping_{false};
   mutable std::mutex rules_mutex_;
   std::shared_ptr<const ProfileBook> rules_;  // under `rules_mutex_`

@@ -18,6 +18,7 @@ struct Parsed {
   ServeArguments serve;
   ConfigArguments config;
   TokenArguments token;
+  bool reveal = false;
   AuditArguments audit;
   PoisonArguments poison;
   QueueArguments queue;
@@ -95,10 +96,12 @@ void add_list(CLI::App& app, Parsed& parsed, Context& context) {
 void add_show_and_stats(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command = app.add_subcommand("show", "Everything known about one dead letter");
   command->add_option("id", parsed.ids, "Ids, as 'dlo list -o id' prints them")->required();
+  command->add_flag("--reveal", parsed.reveal, "Masked places too; that is audited");
   add_target(command, context);
   add_output(command, context);
-  command->callback(
-      [&parsed] { parsed.verb = [&parsed](Context& c) { return show(c, parsed.ids); }; });
+  command->callback([&parsed] {
+    parsed.verb = [&parsed](Context& c) { return show(c, parsed.ids, parsed.reveal); };
+  });
   auto* numbers = app.add_subcommand("stats", "How many of what, and the largest groups");
   add_watch(numbers, parsed.list.watch);
   add_target(numbers, context);

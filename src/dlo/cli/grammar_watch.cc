@@ -13,6 +13,7 @@ void add_portable(const Grammar& grammar) {
   const auto arguments = std::make_shared<PortableArguments>();
   add_selection(out, arguments->selection, true);
   out->add_option("--file", arguments->file, "Write there; default: standard output");
+  out->add_flag("--reveal", arguments->reveal, "Masked places too; that is audited");
   add_target(out, grammar.context);
   out->callback([&verb = grammar.verb, arguments] {
     verb = [arguments](Context& context) { return export_letters(context, *arguments); };

@@ -61,14 +61,15 @@ class Collected final : public HttpExchange {
 /// The API in this process, over a data directory.
 class LocalClient final : public Client {
  public:
-  LocalClient(const Context& context, Need need, std::unique_ptr<Office> office,
+  LocalClient(const Context& context, Need need, OpenedOffice opened,
               std::unique_ptr<EmbeddedQueues> queues)
-      : data_(context.data), office_(std::move(office)), queues_(std::move(queues)) {
+      : data_(context.data), office_(std::move(opened.office)), queues_(std::move(queues)) {
     api::ServiceOptions options;
     options.version = context.version;
     options.quick_threads = 2;
     options.slow_threads = 1;
     options.owner_asks = true;
+    options.masked = std::move(opened.masked);
     options.works_on_jobs = need == Need::work;
     service_.emplace(*office_, queues_.get(), context.clock == nullptr ? clock_ : *context.clock,
                      options);
@@ -150,8 +151,8 @@ Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Nee
     if (!opened) return opened.error();
     queues = std::move(*opened);
   }
-  return std::unique_ptr<Client>(std::make_unique<LocalClient>(
-      context, need, std::move(opened_office->office), std::move(queues)));
+  return std::unique_ptr<Client>(
+      std::make_unique<LocalClient>(context, need, std::move(*opened_office), std::move(queues)));
 }
 
 }  // namespace dlo::cli

@@ -25,7 +25,7 @@ Result<std::vector<FieldPath>> parse_paths(const std::vector<std::string>& texts
 }
 
 VaultSettings vault_settings(const Config& config) {
-  return {config.text("vault.key_file"), config.places("vault.indexed")};
+  return {config.text("vault.key_file"), config.places("vault.indexed"), config.places("masked")};
 }
 
 Result<VaultSettings> vault_settings(const Context& context) {
@@ -63,7 +63,13 @@ Result<OpenedOffice> open_office(const std::string& directory, const SqliteOptio
   }
   auto indexed = parse_paths(settings.indexed);
   if (!indexed) return indexed.error();
-  auto plain = SqliteOffice::open(directory, options);
+  auto masked = parse_paths(settings.masked);
+  if (!masked) return masked.error();
+  SqliteOptions chosen = options;
+  chosen.index_payloads = std::none_of(masked->begin(), masked->end(), [](const FieldPath& path) {
+    return path.field == Field::body;
+  });
+  auto plain = SqliteOffice::open(directory, chosen);
   if (!plain) return plain.error();
   VaultRequest request;
   request.ring = ring ? &*ring : nullptr;
@@ -71,10 +77,11 @@ Result<OpenedOffice> open_office(const std::string& directory, const SqliteOptio
   request.now = now;
   auto vault = open_vault(**plain, request);
   if (!vault) return vault.error();
-  if (!*vault) return OpenedOffice{std::move(*plain), nullptr};
+  if (!*vault) return OpenedOffice{std::move(*plain), std::move(*masked), nullptr};
   auto shared = std::make_shared<const Vault>(std::move(**vault));
   return OpenedOffice{
-      std::make_unique<SealedOffice>(std::move(*plain), shared, std::move(*indexed)), shared};
+      std::make_unique<SealedOffice>(std::move(*plain), shared, std::move(*indexed)),
+      std::move(*masked), shared};
 }
 
 }  // namespace dlo::cli

@@ -20,6 +20,7 @@ namespace dlo::cli {
 struct VaultSettings {
   std::string key_file;              // empty: none
   std::vector<std::string> indexed;  // declared paths
+  std::vector<std::string> masked;
 };
 [[nodiscard]] VaultSettings vault_settings(const Config& config);
 /// For verbs that read no configuration file of their own: DLO_CONFIG and DLO_VAULT_….
@@ -30,6 +31,7 @@ struct VaultSettings {
 
 struct OpenedOffice {
   std::unique_ptr<Office> office;
+  std::vector<FieldPath> masked;
   std::shared_ptr<const Vault> vault;  // null: nothing is encrypted
 };
 /// The office in `directory`, behind its vault if it has one or is to get one. An encrypted office

@@ -68,7 +68,7 @@ Result<void> send(Context& context, Client& client, std::string& lines, std::siz
 }  // namespace
 
 int export_letters(Context& context, const PortableArguments& arguments) {
-  const auto client = connect(context, Need::look);
+  const auto client = connect(context, arguments.reveal ? Need::act : Need::look);
   if (!client) return refuse(context, client.error());
   std::ofstream file;
   if (!arguments.file.empty()) file.open(arguments.file, std::ios::binary | std::ios::trunc);
@@ -81,7 +81,10 @@ int export_letters(Context& context, const PortableArguments& arguments) {
   const auto walked =
       walk(**client, arguments.selection, [&](const std::string& id) -> Result<void> {
         const auto one =
-            ask_for_bytes(**client, {"GET", Address("/v1/dead-letters").step(id).text()});
+            ask_for_bytes(**client, {"GET", Address("/v1/dead-letters")
+                                                .step(id)
+                                                .with_some("reveal", arguments.reveal ? "true" : "")
+                                                .text()});
         if (!one && one.error().code == Code::not_found) return {};  // gone since it was listed
         if (!one) return one.error();
         out << one->body;

@@ -202,6 +202,7 @@ int serve(Context& context, const ServeArguments& arguments) {
   chosen.origin.node = node_name();
   chosen.version = context.version;
   chosen.rules = config.rules;
+  chosen.masked = opened->masked;
   chosen.rate = static_cast<std::uint32_t>(config.count("access.rate"));
   chosen.regex = re2_compiler();
   chosen.discard_grace = config.duration("discard.grace");

@@ -158,12 +158,15 @@ void print_detail(Context& context, const JsonValue& record) {
 
 }  // namespace
 
-int show(Context& context, const std::vector<std::string>& ids) {
-  const auto client = connect(context, Need::look);
+int show(Context& context, const std::vector<std::string>& ids, bool reveal) {
+  const auto client = connect(context, reveal ? Need::act : Need::look);
   if (!client) return refuse(context, client.error());
   std::size_t missing = 0;
   for (const std::string& id : ids) {
-    const auto reply = ask_for(**client, {"GET", Address("/v1/dead-letters").step(id).text()});
+    const auto reply = ask_for(
+        **client,
+        {"GET",
+         Address("/v1/dead-letters").step(id).with_some("reveal", reveal ? "true" : "").text()});
     if (!reply && reply.error().code == Code::not_found) {
       refuse(context, reply.error());
       ++missing;

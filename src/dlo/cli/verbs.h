@@ -44,7 +44,8 @@ int list(Context& context, const ListArguments& arguments);
 int count(Context& context, const Selection& selection);
 
 /// `ids` are whole ids; each is shown in turn.
-int show(Context& context, const std::vector<std::string>& ids);
+/// `reveal`: masked places too, by whoever may; that is audited.
+int show(Context& context, const std::vector<std::string>& ids, bool reveal = false);
 int stats(Context& context, const WatchArguments& watch);
 
 /// The groups of an answer, as a table.

@@ -23,7 +23,8 @@ int top(Context& context);
 
 struct PortableArguments {
   Selection selection;
-  std::string file;  // empty: standard output or input
+  std::string file;     // empty: standard output or input
+  bool reveal = false;  // masked places too
 };
 /// Dead letters as a file that another office can take in: everything known of each, a line each.
 int export_letters(Context& context, const PortableArguments& arguments);

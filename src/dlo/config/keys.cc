@@ -75,6 +75,7 @@ std::vector<ConfigKey> vault_keys() {
   using enum ValueKind;
   return {
       {"vault.key_file", text, "", "File with the master keys (`dlo key create FILE`); with it what is kept is encrypted, without it an encrypted office is not opened"},
+      {"masked", places, "", "Places whose values nobody is shown without the right `reveal`, and which are in no text index"},
       {"vault.indexed", places, "", "Places by which encrypted messages can be searched nevertheless, by equality"},
   };
 }

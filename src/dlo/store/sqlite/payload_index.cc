@@ -91,9 +91,10 @@ struct PayloadIndex::File {
   std::optional<std::int64_t> office;
 };
 
-PayloadIndex::PayloadIndex(std::string office, std::string path,
+PayloadIndex::PayloadIndex(std::string office, std::string path, bool adds,
                            std::function<void(std::int64_t)> forget)
     : path_(std::move(path)),
+      adds_(adds),
       forget_(std::move(forget)),
       office_(std::move(office), Access::read_only, 1),
       thread_([this] { work(); }) {}
@@ -169,7 +170,9 @@ bool PayloadIndex::step() {
 }
 
 bool PayloadIndex::follow(Readers::Turn& office) {
-  const std::int64_t identity = counter(office, "identity");
+  // Whoever took nothing in is another's index to one that does, and the other way round: then it
+  // is made anew.
+  const std::int64_t identity = counter(office, "identity") ^ (adds_ ? 0 : 1);
   const std::int64_t last = counter(office, "number");
   if (!file_->belongs_to(identity, last)) {
     file_.reset();
@@ -201,7 +204,7 @@ void PayloadIndex::follow_leaving(Readers::Turn& office, IndexProgress& progress
                 .bind(progress.leaving));
   while (rows.next()) {
     const std::int64_t number = rows->number(1);
-    if (number <= progress.number) {
+    if (adds_ && number <= progress.number) {
       if (!rows->is_null(2)) file_->remove->bind(number, rows->view(2)).run();
       if (!rows->is_null(3)) file_->add->bind(number, rows->view(3)).run();
     }
@@ -216,7 +219,7 @@ void PayloadIndex::follow_arrived(Readers::Turn& office, IndexProgress& progress
   std::int64_t seen = 0;
   for (; rows.next(); ++seen) {
     progress.number = rows->number(0);
-    if (rows->number(1) == 0) continue;
+    if (rows->number(1) == 0 || !adds_) continue;
     Rows body(office("SELECT substr(payload, 1, ?2) FROM bodies WHERE number = ?1")
                   .bind(progress.number, searched_text_limit));
     if (body.next()) file_->add->bind(progress.number, body->view(0)).run();

@@ -30,7 +30,9 @@ struct IndexProgress {
 class PayloadIndex {
  public:
   /// `forget` removes rows of `leaving_payloads` up to a number, through the office's writer.
-  PayloadIndex(std::string office, std::string path, std::function<void(std::int64_t)> forget);
+  /// `adds` false: it follows without taking anything in, and forgets what it had.
+  PayloadIndex(std::string office, std::string path, bool adds,
+               std::function<void(std::int64_t)> forget);
   ~PayloadIndex();
   PayloadIndex(const PayloadIndex&) = delete;
   PayloadIndex& operator=(const PayloadIndex&) = delete;
@@ -53,6 +55,7 @@ class PayloadIndex {
   [[nodiscard]] bool is_stopping();
 
   const std::string path_;
+  const bool adds_;
   const std::function<void(std::int64_t)> forget_;
   Readers office_;
   std::unique_ptr<File> file_;

@@ -192,13 +192,14 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
           return !std::binary_search(unsearched.begin(), unsearched.end(), source);
         });
     state->writer.emplace(*state->session);
-    state->index.emplace(path, state->index_path, [&writing = *state](std::int64_t last) {
-      // What cannot be forgotten now is forgotten with the next.
-      (void)writing.write("sqlite.index", 64, false, [last](Session& session) -> Result<void> {
-        session.forget_leaving(last);
-        return {};
-      });
-    });
+    state->index.emplace(
+        path, state->index_path, options.index_payloads, [&writing = *state](std::int64_t last) {
+          // What cannot be forgotten now is forgotten with the next.
+          (void)writing.write("sqlite.index", 64, false, [last](Session& session) -> Result<void> {
+            session.forget_leaving(last);
+            return {};
+          });
+        });
     return std::unique_ptr<SqliteOffice>(new SqliteOffice(std::move(state)));
   });
 }

@@ -18,6 +18,9 @@ struct SqliteOptions {
   std::size_t readers = 4;
   /// Sources whose payloads stay out of the text index: large, secret or not text.
   std::vector<std::string> unsearched_payloads;
+  /// False: no payload is in the text index, and what was there is taken out. Whoever asks for
+  /// words of payloads has to be refused by the caller.
+  bool index_payloads = true;
 };
 
 /// An office in one directory: `office.db` (SQLite, WAL, every commit synced), `office.lock` with

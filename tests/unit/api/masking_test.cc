@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+#include <string>
+
+#include "unit/api/asking.h"
+
+#include "dlo/api/curtain.h"
+
+namespace dlo::api {
+namespace {
+
+/// Two masked places, an admin, an operator, and an operator who may reveal.
+class MaskingTest : public Asking {
+ protected:
+  MaskingTest() {
+    for (const char* place : {"body.card.number", "header.authorization"}) {
+      options_.masked.push_back(testing::must(FieldPath::parse(place)));
+    }
+  }
+  static std::string members() {
+    return R"("id":"p-1","json":{"card":{"number":"4111","owner":"ana"},"amount":12},)"
+           R"("headers":[{"name":"Authorization","value":"Basic xyz"},{"name":"a","value":"b"}])";
+  }
+  Headers token(const std::string& role, const std::string& actions = "") {
+    const Told made = say("POST", "/v1/tokens",
+                          R"({"name":")" + role + R"(","role":")" + role + "\"" +
+                              (actions.empty() ? "" : ",\"actions\":[" + actions + "]") + "}",
+                          admin_);
+    EXPECT_EQ(made.status(), 201) << made;
+    return {{"Authorization", "Bearer " + made.at("secret")}};
+  }
+  /// From now on everybody needs a token.
+  void close() { admin_ = token("admin"); }
+
+  Headers admin_;
+};
+
+bool hides(const Told& told) {
+  return !told.says("4111") && !told.says("Basic xyz");
+}
+
+TEST_F(MaskingTest, NobodyIsShownMaskedPlacesUnlessTheyAskForThem) {
+  const std::string id = dead(members());
+  const std::string path = "/v1/dead-letters/" + id;
+  const Told shown = get(path);
+  EXPECT_TRUE(hides(shown)) << shown;
+  EXPECT_TRUE(shown.says("***")) << shown;
+  EXPECT_TRUE(shown.says("ana")) << "its neighbours are shown";
+  EXPECT_EQ(get(path + "/payload").body(),
+            R"({"card":{"number":"***","owner":"ana"},"amount":12})");
+  const Told listed = get("/v1/dead-letters?columns=n=body.card.number,o=body.card.owner");
+  EXPECT_TRUE(hides(listed)) << listed;
+  EXPECT_TRUE(listed.says("ana")) << listed;
+  EXPECT_TRUE(hides(get(path + "?form=booking")));
+  EXPECT_TRUE(hides(say("POST", path + "/archive", "{}")));
+}
+
+TEST_F(MaskingTest, RevealingNeedsTheRightAndIsAuditedFirst) {
+  const std::string id = dead(members());
+  const std::string path = "/v1/dead-letters/" + id;
+  close();
+  const Headers reader = token("reader");
+  const Headers trusted = token("operator", R"("read","reveal")");
+  const Told refused = get(path + "?reveal=true", reader);
+  EXPECT_EQ(refused.status(), 403) << refused;
+  EXPECT_TRUE(refused.says("reveal")) << refused;
+  EXPECT_EQ(get(path + "/payload?reveal=true", reader).status(), 403);
+  EXPECT_FALSE(get("/v1/audit", admin_).says("\"act\":\"reveal\""));
+  EXPECT_TRUE(get(path + "?reveal=true", trusted).says("4111"));
+  const Told bytes = get(path + "/payload?reveal=true", admin_);
+  EXPECT_TRUE(bytes.says("4111")) << bytes;
+  const Told trail = get("/v1/audit", admin_);
+  EXPECT_TRUE(trail.says("\"act\":\"reveal\"")) << trail;
+  EXPECT_TRUE(trail.says(id)) << trail;
+  EXPECT_FALSE(trail.says("4111")) << trail;
+}
+
+TEST_F(MaskingTest, AskingAboutAMaskedPlaceNeedsTheRightToo) {
+  dead(members());
+  close();
+  const Headers reader = token("reader");
+  for (const char* query : {"body.card.number:4111", "-body.card.number:4111",
+                            "header.authorization:x", "body.card:x", "body.card.number.x:1"}) {
+    const Told refused = get("/v1/dead-letters?q=" + std::string(query), reader);
+    EXPECT_EQ(refused.status(), 403) << query << refused;
+    const Told job =
+        say("POST", "/v1/jobs", R"({"act":"archive","query":")" + std::string(query) + "\"}",
+            token("operator"));
+    EXPECT_EQ(job.status(), 403) << query << job;
+  }
+  EXPECT_TRUE(get("/v1/dead-letters?q=body.card.number:4111", admin_).says("payments"));
+  EXPECT_TRUE(get("/v1/dead-letters?q=body.amount:12", reader).says("payments"));
+  const Told words = get("/v1/dead-letters?q=payload:4111", admin_);
+  EXPECT_EQ(words.status(), 400) << words;
+  EXPECT_TRUE(words.says("no text index")) << words;
+}
+
+TEST_F(MaskingTest, EditsAreComparedWithoutMaskedValues) {
+  const std::string id = dead(members());
+  const std::string path = "/v1/dead-letters/" + id;
+  const Told edited = say("POST", path + "/edit",
+                          R"({"recipe":[{"set":"card.number","value":"4222"},)"
+                          R"({"set":"amount","value":13}],"reason":"typo"})");
+  EXPECT_EQ(edited.status(), 201) << edited;
+  EXPECT_TRUE(hides(edited)) << edited;
+  EXPECT_FALSE(edited.says("4222")) << edited;
+  EXPECT_TRUE(edited.says("13")) << edited;
+  const Told compared = get(path + "/diff");
+  EXPECT_TRUE(hides(compared)) << compared;
+  EXPECT_FALSE(compared.says("4222")) << compared;
+  EXPECT_EQ(get(path + "/payload?reveal=true").body(),
+            R"({"card":{"number":"4222","owner":"ana"},"amount":13})");
+}
+
+TEST_F(MaskingTest, AnEditThatWouldWriteTheMaskIsRefused) {
+  const std::string id = dead(members());
+  const std::string path = "/v1/dead-letters/" + id + "/edit";
+  const Told payload =
+      say("POST", path, R"({"json":{"card":{"number":"***"},"amount":13},"reason":"x"})");
+  EXPECT_EQ(payload.status(), 400) << payload;
+  EXPECT_TRUE(payload.says("mask")) << payload;
+  const Told header =
+      say("POST", path, R"({"headers":[{"name":"authorization","value":"***"}],"reason":"x"})");
+  EXPECT_EQ(header.status(), 400) << header;
+}
+
+TEST_F(MaskingTest, ARecipeCannotCarryAMaskedValueToWhereItIsShown) {
+  const std::string id = dead(members());
+  close();
+  const Headers worker = token("operator");
+  for (const char* steps :
+       {R"([{"rename":"card.number","to":"x"}])", R"([{"rename":"card","to":"x"}])",
+        R"([{"patch":[{"op":"copy","from":"/card/number","path":"/x"}]}])",
+        R"([{"patch":[{"op":"move","from":"/card","path":"/x"}]}])",
+        R"([{"patch":[{"op":"test","path":"/card/number","value":"4111"}]}])"}) {
+    const std::string recipe = R"("recipe":)" + std::string(steps);
+    const Told edit =
+        say("POST", "/v1/dead-letters/" + id + "/edit", "{" + recipe + R"(,"reason":"x"})", worker);
+    EXPECT_EQ(edit.status(), 403) << steps << edit;
+    const Told job =
+        say("POST", "/v1/jobs", R"({"act":"repair","query":"status:open",)" + recipe + "}", worker);
+    EXPECT_EQ(job.status(), 403) << steps << job;
+  }
+}
+
+TEST(Curtain, APayloadThatIsNoJsonIsHiddenWhole) {
+  const Curtain curtain({testing::must(FieldPath::parse("body.card.number"))});
+  Headers headers;
+  std::optional<std::string> payload = R"({"card":{"number":"4111")";
+  curtain.hide(headers, payload);
+  EXPECT_EQ(payload, "***");
+}
+
+TEST(Curtain, EveryRepeatOfAMaskedKeyIsHidden) {
+  const Curtain curtain({testing::must(FieldPath::parse("body.a.0.b"))});
+  Headers headers;
+  std::optional<std::string> payload = R"({"a":[{"b":1,"b":{"c":2}}],"a":[{"b":[3]}],"d":1.0})";
+  curtain.hide(headers, payload);
+  EXPECT_EQ(payload, R"({"a":[{"b":"***","b":"***"}],"a":[{"b":"***"}],"d":1.0})");
+}
+
+TEST(Curtain, NothingMaskedChangesNothing) {
+  const Curtain curtain;
+  Headers headers{{"a", "b"}};
+  std::optional<std::string> payload = "{ }";
+  curtain.hide(headers, payload);
+  EXPECT_EQ(headers, (Headers{{"a", "b"}}));
+  EXPECT_EQ(payload, "{ }");
+}
+
+}  // namespace
+}  // namespace dlo::api
