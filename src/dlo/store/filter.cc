@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "dlo/core/sealed.h"
+#include "dlo/store/row_text.h"
 #include "dlo/store/rules.h"
 
 namespace dlo {
@@ -87,7 +88,7 @@ RecordHead head_of(const DeadLetter& record) {
   head.reason = record.reason;
   head.category = record.category;
   head.error_type = record.failure.type;
-  head.error_text = record.failure.text;
+  head.error_text = row_text(record.failure.text);
   head.group = record.fingerprint.hash;
   head.counters = record.counters;
   head.limit = record.limit;

@@ -126,7 +126,7 @@ struct RecordHead {
   std::string reason;
   std::string category;
   std::string error_type;
-  std::string error_text;
+  std::string error_text;  // its beginning if it is long: row_text.h
   Id128 group;
   Counters counters;
   std::uint32_t limit = 0;

@@ -8,6 +8,7 @@
 
 #include "conformance/office/saboteur.h"
 
+#include "dlo/store/row_text.h"
 #include "dlo/store/rules.h"
 
 namespace dlo::testing {
@@ -222,6 +223,21 @@ std::vector<Sabotage> listing() {
       {"a page repeats a row",
        {"DeepPagesReturnEachRecordOnceWhileOthersArrive"},
        with_cursor_off_by(-1)},
+      {"a row carries all of a long error text",
+       {"ARowShowsTheBeginningOfALongErrorTextAndSaysSo"},
+       on_page([](const Query&, Page& page) {
+         for (RecordHead& row : page.rows) {
+           if (row.error_text.size() > row_text_limit) row.error_text.append(5000, 'x');
+         }
+       })},
+      {"a row does not say that its error text was cut",
+       {"ARowShowsTheBeginningOfALongErrorTextAndSaysSo",
+        "ALongErrorTextIsCutBetweenTwoCharacters"},
+       on_page([](const Query&, Page& page) {
+         for (RecordHead& row : page.rows) {
+           if (row.error_text.size() > row_text_limit) row.error_text.resize(row_text_limit);
+         }
+       })},
       {"the listing stops after a page",
        {"DeepPagesReturnEachRecordOnceWhileOthersArrive"},
        on_page([](const Query&, Page& page) { page.next.reset(); })},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "dlo/store/row_text.h"
 #include "dlo/store/rules.h"
 #include "dlo/store/sqlite/head.h"
 #include "dlo/store/sqlite/merge.h"
@@ -280,7 +281,7 @@ bool Lister::look_at(const Statement& row, bool in_index, Page& page) {
 void Lister::add(Page& page, const Statement& row) {
   page.rows.push_back(read_row(row));
   if ((row.as<std::uint32_t>(column::flags) & flag::text_cut) != 0) {
-    page.rows.back().error_text = read_failure(turn_, row).text;
+    page.rows.back().error_text = cut_row_text(row.view(column::error_text));
   }
 }
 
