@@ -148,11 +148,11 @@ TEST_F(SqliteMemory, AnyAllocationOfThePayloadIndexMayFail) {
     const auto is_done = [&] { return ask(path, "SELECT number FROM progress") == "1"; };
     {
       const FailingMemory memory(nth);
-      const sqlite::PayloadIndex index(file_, path, [](std::int64_t) {});
+      const sqlite::PayloadIndex index(file_, path, true, [](std::int64_t) {});
       wait_until([&] { return memory.has_struck() || is_done(); });
       calm = memory.has_struck() ? 0 : 1;
     }
-    const sqlite::PayloadIndex again(file_, path, [](std::int64_t) {});
+    const sqlite::PayloadIndex again(file_, path, true, [](std::int64_t) {});
     wait_until(is_done);
     EXPECT_EQ(ask(path, "SELECT rowid FROM payload_text WHERE payload_text MATCH 'apple'"), "1");
     ASSERT_LT(nth, 5000U) << "it never comes to an end";
