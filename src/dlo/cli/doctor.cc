@@ -9,6 +9,7 @@
 #include "dlo/cli/verbs.h"
 #include "dlo/cli/watching.h"
 #include "dlo/store/sealed/key_book.h"
+#include "dlo/store/sqlite/soundness.h"
 #include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::cli {
@@ -17,6 +18,7 @@ namespace {
 constexpr std::uintmax_t little_room = std::uintmax_t{1} << 30U;
 constexpr Millis fair_skew{2'000};
 constexpr Millis long_wait{3'600'000};
+constexpr Millis longest_look{5'000};
 
 /// Collects what was found and the worst of it.
 class Findings {
@@ -198,6 +200,22 @@ void check_directory(Findings& findings, const Context& context) {
   }
 }
 
+/// Pages that a list never reads may be damaged too: whoever asks a doctor wants to know.
+void check_pages(Findings& findings, const Context& context) {
+  const auto found = look_through(context.data, longest_look);
+  if (!found) return;  // there is none here: the server's business
+  if (!found->damage.empty()) {
+    findings.fail("pages", "office.db is damaged: " + found->damage,
+                  "stop the server, copy the directory away, then restore a backup or try sqlite3 "
+                  "office.db .recover");
+  } else if (found->whole) {
+    findings.ok("pages", "every page of office.db is sound");
+  } else {
+    findings.ok("pages", "no damage in what could be looked through in " +
+                             std::to_string(longest_look.count() / 1000) + " s");
+  }
+}
+
 /// Of an office on this machine: the files say it, whoever serves them.
 void check_keys(Findings& findings, const Context& context) {
   SqliteOptions looking;
@@ -236,6 +254,7 @@ int doctor(Context& context, const DoctorArguments& arguments) {
   check_jobs(findings, **client);
   if (context.server.empty()) {
     check_directory(findings, context);
+    check_pages(findings, context);
     check_keys(findings, context);
   }
   if (!arguments.deep) return findings.worst();

@@ -9,6 +9,7 @@
 #include "unit/store/sqlite_support.h"
 
 #include "dlo/store/sqlite/schema.h"
+#include "dlo/store/sqlite/soundness.h"
 
 namespace dlo::testing {
 namespace {
@@ -141,6 +142,20 @@ TEST_F(SqliteOpening, DamageInsideIsAnErrorOfTheCallThatMeetsIt) {
     const std::vector<Change> changes{append_of(letter(1000))};
     EXPECT_EQ((*opened)->apply(changes).error().code, Code::corrupt);
   }
+  EXPECT_EQ(bytes_of(file()), bytes);
+}
+
+TEST_F(SqliteOpening, ALookThroughThePagesFindsDamageThatNobodyHasMet) {
+  fill(300);
+  EXPECT_EQ(must(look_through(directory_.path(), Millis{60'000})).damage, "");
+  EXPECT_TRUE(must(look_through(directory_.path(), Millis{60'000})).whole);
+  EXPECT_FALSE(must(look_through(directory_.path(), Millis{0})).whole);
+  std::string bytes = bytes_of(file());
+  for (std::size_t at = bytes.size() / 2; at < bytes.size() / 2 + 20 * 4096; ++at) {
+    bytes[at] = static_cast<char>(at * 31 % 251);
+  }
+  write_bytes(file(), bytes);
+  EXPECT_NE(must(look_through(directory_.path(), Millis{60'000})).damage, "");
   EXPECT_EQ(bytes_of(file()), bytes);
 }
 
