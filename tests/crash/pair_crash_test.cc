@@ -91,16 +91,17 @@ void expect_each_in_one_place(const std::string& directory) {
 TEST(PairCrash, KilledAtRandomMomentsEveryMessageIsInExactlyOnePlace) {
   const TemporaryDirectory place;
   std::mt19937_64 random(20261116);
+  int crashes = 0;
   for (int life = 1; life <= kills_of(60); ++life) {
     Killable worker({DLO_PAIR_WORKER, place.path(), std::to_string(life), "send"});
     if (worker.ends_within(std::chrono::milliseconds(DLO_PATIENCE * (20 + random() % 150)))) {
       ASSERT_EQ(worker.exit_code(), 9) << "only a crashing message may end it";
+      ++crashes;
     }
     worker.kill_now();
     expect_each_in_one_place(place.path());
     if (::testing::Test::HasFailure()) return;
   }
-  int crashes = 0;
   bool finished = false;
   for (int life = 0; life < 5000 && !finished; ++life) {
     Killable worker({DLO_PAIR_WORKER, place.path(), "drain", "drain"});
