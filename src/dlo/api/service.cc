@@ -20,9 +20,15 @@
 namespace dlo::api {
 namespace {
 
-/// A word, no more: whoever asks need not say who they are. The log says what is wrong. Queues in
-/// trouble still do what they acknowledge, so that is no reason to stop asking.
-HttpResponse health(Office& office, const EmbeddedQueues* queues) {
+using Trouble = std::function<std::optional<Error>()>;
+
+/// A word, no more: whoever asks need not say who they are. The log says what is wrong. Whatever is
+/// only in trouble still does what it acknowledges, so that is no reason to stop asking.
+HttpResponse health(Office& office, const EmbeddedQueues* queues, const Trouble& trouble) {
+  const auto met = trouble ? trouble() : std::nullopt;
+  if (met && met->code == Code::corrupt) {
+    return json_answer(R"({"status":"office damaged"})", 503);
+  }
   AggregateRequest nothing;
   nothing.tallies = false;
   if (const auto numbers = office.aggregate(nothing); !numbers) {
@@ -30,6 +36,7 @@ HttpResponse health(Office& office, const EmbeddedQueues* queues) {
   }
   const auto health = queues == nullptr ? QueuesHealth{} : queues->health();
   if (!health.works) return json_answer(R"({"status":"queues unavailable"})", 503);
+  if (met) return json_answer(R"({"status":"office in trouble"})");
   if (!health.trouble.empty()) return json_answer(R"({"status":"queues in trouble"})");
   return json_answer(R"({"status":"ok"})");
 }
@@ -37,10 +44,15 @@ HttpResponse health(Office& office, const EmbeddedQueues* queues) {
 /// Whether new work should come here: not to a server that is about to stop, nor to one that could
 /// not keep it.
 HttpResponse readiness(Office& office, const EmbeddedQueues* queues, Reports& reports,
-                       bool stopping) {
+                       const Trouble& trouble, bool stopping) {
   if (stopping) return json_answer(R"({"status":"stopping"})", 503);
   if (reports.is_full()) return json_answer(R"({"status":"full"})", 503);
-  return health(office, queues);
+  if (const auto met = trouble ? trouble() : std::nullopt; met && met->code != Code::corrupt) {
+    // Who is sent nothing would never find out that it is over.
+    const Change probe = PutDocument{"probe", "ready", "", std::nullopt};
+    if (!office.apply({&probe, 1})) return json_answer(R"({"status":"office in trouble"})", 503);
+  }
+  return health(office, queues, trouble);
 }
 
 void append(std::vector<Route>& routes, std::vector<Route> more) {
@@ -84,21 +96,23 @@ Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, Ser
       events_(office, clock, options.events) {
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
   std::vector<Route> routes;
-  routes.push_back(
-      {"GET",
-       "/healthz",
-       Role::nobody,
-       Lane::quick,
-       {},
-       answering([&office, queues](const Request&) { return health(office, queues); })});
   routes.push_back({"GET",
-                    "/readyz",
+                    "/healthz",
                     Role::nobody,
                     Lane::quick,
                     {},
-                    answering([this, &office, queues](const Request&) {
-                      return readiness(office, queues, reports_, stopping_.load());
+                    answering([&office, queues, trouble = options.office_trouble](const Request&) {
+                      return health(office, queues, trouble);
                     })});
+  routes.push_back(
+      {"GET",
+       "/readyz",
+       Role::nobody,
+       Lane::quick,
+       {},
+       answering([this, &office, queues, trouble = options.office_trouble](const Request&) {
+         return readiness(office, queues, reports_, trouble, stopping_.load());
+       })});
   append(routes, description_routes());
   append(routes, reports_.routes());
   append(routes, dead_letter_routes(office, slow_));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,7 +38,8 @@ struct ServiceOptions {
   bool tokens_always = false;  // also while there are none: whoever listens beyond loopback
   bool owner_asks = false;     // no tokens at all: only the owner of the directory can ask
   bool works_on_jobs = true;   // false: jobs are kept, and somebody else does them
-  std::vector<FieldPath> masked{};        // shown to nobody without the right to reveal
+  std::vector<FieldPath> masked{};  // shown to nobody without the right to reveal
+  std::function<std::optional<Error>()> office_trouble{};  // what its last writes met, if anything
   std::optional<Millis> discard_grace{};  // then what was discarded is removed; empty: never here
 };
 

@@ -18,6 +18,7 @@
 #include "dlo/server/http_server.h"
 #include "dlo/store/office.h"
 #include "dlo/store/sqlite/sqlite_office.h"
+#include "dlo/store/watched_office.h"
 
 namespace dlo::cli {
 namespace {
@@ -170,6 +171,24 @@ class Reloader {
   Config config_;  // as the server was started
 };
 
+/// What the configuration says of the service.
+api::ServiceOptions service_options(const Context& context, const Config& config,
+                                    const OpenedOffice& opened, const std::string& host) {
+  api::ServiceOptions chosen;
+  chosen.tokens_always = !is_loopback(host);
+  chosen.origin.node = node_name();
+  chosen.version = context.version;
+  chosen.rules = config.rules;
+  chosen.masked = opened.masked;
+  chosen.rate = static_cast<std::uint32_t>(config.count("access.rate"));
+  chosen.regex = re2_compiler();
+  chosen.discard_grace = config.duration("discard.grace");
+  chosen.quick_threads = config.count("server.workers");
+  chosen.slow_threads = config.count("server.slow_workers");
+  chosen.most_waiting = config.count("server.max_waiting");
+  return chosen;
+}
+
 }  // namespace
 
 int serve(Context& context, const ServeArguments& arguments) {
@@ -190,25 +209,21 @@ int serve(Context& context, const ServeArguments& arguments) {
   keeping.unsearched_payloads = config.places("search.unsearched_payloads");
   auto opened = open_office(context.data, keeping, vault_settings(config), clock.now());
   if (!opened) return fail(context, opened.error());
-  const std::unique_ptr<Office>& office = opened->office;
+  WatchedOffice watched(*opened->office, [&context](const std::optional<Error>& trouble) {
+    context.err << (trouble ? "dlo: The office is in trouble: " + trouble->detail
+                            : "dlo: The office writes again.") +
+                       "\n"
+                << std::flush;
+  });
+  Office* const office = &watched;
   if (const auto safe =
           check_exposure(*office, *options, config.flag("server.plain_http"), clock.now());
       !safe) {
     return fail(context, safe.error());
   }
   raise_descriptor_limit();
-  api::ServiceOptions chosen;
-  chosen.tokens_always = !is_loopback(options->host);
-  chosen.origin.node = node_name();
-  chosen.version = context.version;
-  chosen.rules = config.rules;
-  chosen.masked = opened->masked;
-  chosen.rate = static_cast<std::uint32_t>(config.count("access.rate"));
-  chosen.regex = re2_compiler();
-  chosen.discard_grace = config.duration("discard.grace");
-  chosen.quick_threads = config.count("server.workers");
-  chosen.slow_threads = config.count("server.slow_workers");
-  chosen.most_waiting = config.count("server.max_waiting");
+  api::ServiceOptions chosen = service_options(context, config, *opened, options->host);
+  chosen.office_trouble = [&watched] { return watched.trouble(); };
   EmbeddedOptions housekeeping;
   housekeeping.on_trouble = [&context](const std::string& trouble) {
     context.err << (trouble.empty() ? "dlo: Checkpoints of the queues are written again.\n"

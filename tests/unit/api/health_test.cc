@@ -8,8 +8,10 @@
 #include "support/fault_file_system.h"
 #include "support/must.h"
 #include "unit/api/asking.h"
+#include "unit/engine/faults.h"
 
 #include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/store/watched_office.h"
 
 namespace dlo::api {
 namespace {
@@ -71,6 +73,59 @@ TEST_F(HealthTest, QueuesWhoseCheckpointsFailAreInTroubleAndWork) {
     EXPECT_LT(send(), 300);
     return get("/healthz").at("status") == "ok";
   }));
+}
+
+/// An office whose writes fail when told to.
+class OfficeHealthTest : public Asking {
+ protected:
+  void start() override {
+    options_.office_trouble = [this] { return watched_.trouble(); };
+    service_ = std::make_unique<Service>(watched_, nullptr, clock_, options_);
+  }
+  void TearDown() override { service_.reset(); }
+  std::string health() { return get("/healthz").at("status"); }
+  int report() {
+    return say("POST", "/v1/dead-letters", R"({"source":"orders","error":"boom"})").status();
+  }
+
+  std::optional<Code> fault_;
+  std::vector<std::string> log_;
+  testing::FlakyOffice flaky_{office_, [this](std::span<const Change>) -> std::optional<Error> {
+                                if (!fault_) return std::nullopt;
+                                return Error{*fault_, "disk", "no luck with the disk"};
+                              }};
+  WatchedOffice watched_{flaky_, [this](const std::optional<Error>& trouble) {
+                           log_.push_back(trouble ? trouble->detail : "well");
+                         }};
+};
+
+TEST_F(OfficeHealthTest, AnOfficeThatCannotWriteIsInTroubleUntilItCan) {
+  EXPECT_EQ(report(), 201);
+  fault_ = Code::unavailable;
+  EXPECT_GE(report(), 500);
+  EXPECT_GE(report(), 500);
+  EXPECT_EQ(health(), "office in trouble");
+  EXPECT_EQ(get("/healthz").status(), 200) << "a restart would not help";
+  EXPECT_EQ(get("/readyz").status(), 503);
+  fault_.reset();
+  EXPECT_EQ(get("/readyz").at("status"), "ok") << "though nobody wrote";
+  EXPECT_EQ(health(), "ok");
+  EXPECT_EQ(log_, (std::vector<std::string>{"no luck with the disk", "well"})) << "once each";
+}
+
+TEST_F(OfficeHealthTest, ADamagedOfficeStaysDamaged) {
+  fault_ = Code::corrupt;
+  EXPECT_GE(report(), 500);
+  fault_.reset();
+  EXPECT_EQ(report(), 201);
+  EXPECT_EQ(health(), "office damaged");
+  EXPECT_EQ(get("/readyz").status(), 503);
+}
+
+TEST_F(OfficeHealthTest, WhatCallersDoWrongIsNoTrouble) {
+  fault_ = Code::conflict;
+  EXPECT_GE(report(), 400);
+  EXPECT_EQ(health(), "ok");
 }
 
 }  // namespace
