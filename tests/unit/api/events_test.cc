@@ -253,7 +253,7 @@ class EventStream : public ::testing::Test {
 };
 
 TEST_F(EventStream, WhoDoesNotReadHoldsUpNobodyAndMissesNothing) {
-  constexpr int many = 600;  // far more than sockets and server keep for one client
+  constexpr int many = 1'200;  // far more than sockets and server keep for one client
   const std::string listen = "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n";
   testing::HttpClient slow(server_->port(), 4'096);
   testing::HttpClient quick(server_->port());
@@ -263,9 +263,9 @@ TEST_F(EventStream, WhoDoesNotReadHoldsUpNobodyAndMissesNothing) {
   quick.read_until("event: ready");
   testing::HttpClient reporter(server_->port());
   for (int i = 0; i < many; ++i) report(reporter, i);
-  const std::string heard = quick.read_until("\"message_id\":\"n-599\"");
-  EXPECT_NE(heard.find("\"message_id\":\"n-599\""), std::string::npos);
-  const std::string late = slow.read_until("\"message_id\":\"n-599\"");
+  const std::string heard = quick.read_until("\"message_id\":\"n-1199\"");
+  EXPECT_NE(heard.find("\"message_id\":\"n-1199\""), std::string::npos);
+  const std::string late = slow.read_until("\"message_id\":\"n-1199\"");
   for (int i = 0; i < many; ++i) {
     EXPECT_NE(late.find("\"message_id\":\"n-" + std::to_string(i) + "\""), std::string::npos) << i;
   }
