@@ -73,9 +73,9 @@ fuzz: ## each fuzzer for FUZZ_SECONDS (60)
 	@$(call build,fuzz,fuzzers)
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
-soak: ## the long form of the crash, model and soak tests: an hour and more
+soak: ## the long form of the crash and soak tests: an hour and more
 	@scripts/setup base bench
-	@$(call build,release)
+	@$(call build,release,crash soak)
 	@DLO_SOAK=1 $(call ctest,release) -L soak
 	@scripts/soak-instructions build/release
 
