@@ -204,7 +204,7 @@ void give_away(const std::string& directory) {
 TEST_F(SqliteOpening, AFileThatItsOwnerMayNotWriteIsRefusedToAWriterAndReadByAReader) {
   fill(2);
   give_away(directory_.path());
-  for (const mode_t mode : {0444, 0400}) {
+  for (const mode_t mode : {mode_t{0444}, mode_t{0400}}) {
     ::chmod(file().c_str(), mode);
     EXPECT_EQ(as_nobody([&] {
                 const Error error = refusal();
