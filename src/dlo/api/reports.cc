@@ -116,15 +116,6 @@ void Reports::use(const ProfileBook& rules) {
   desks_.clear();
 }
 
-bool Reports::is_full() {
-  if (!met_full_.load()) return false;
-  const Change probe = PutDocument{"probe", "room", "{}", std::nullopt};
-  const auto kept = parts_.office.apply({&probe, 1});
-  const bool full = !kept && kept.error().code == Code::full;
-  met_full_.store(full);
-  return full;
-}
-
 Result<Reports::DeskPtr> Reports::desk(const Reading& reading) {
   const std::string& source = reading.report.message->source;
   const std::lock_guard lock(mutex_);
@@ -165,7 +156,6 @@ std::vector<Reports::Outcome> Reports::report_all(std::vector<Reading*> readings
       }
       continue;
     }
-    if (reported.error().code == Code::full) met_full_.store(true);
     const bool alone = places.size() == 1 || is_retryable(reported.error().code);
     for (const std::size_t place : places) {
       if (alone) {
@@ -237,7 +227,6 @@ HttpResponse Reports::take_keyed(const Request& request, const IdempotencyKey& k
     IdempotencyKey::forget_old(parts_.office, request.now);
     return answer_of(reported->front());
   }
-  if (reported.error().code == Code::full) met_full_.store(true);
   // Somebody was quicker with the same key: his answer is this one's too.
   const auto meanwhile = key.find(parts_.office);
   if (meanwhile && *meanwhile) return **meanwhile;

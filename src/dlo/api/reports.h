@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,10 +41,6 @@ class Reports {
   /// From now on these profiles decide.
   void use(const ProfileBook& rules);
 
-  /// Whether what is reported cannot be kept for want of room. Once a report met that it is tried
-  /// out with a small document, since nobody may report any more.
-  [[nodiscard]] bool is_full();
-
  private:
   struct Pending {
     Reading reading;
@@ -66,7 +61,6 @@ class Reports {
   [[nodiscard]] std::vector<Outcome> report_all(std::vector<Reading*> readings);
 
   Parts parts_;
-  std::atomic<bool> met_full_{false};
   std::mutex mutex_;
   std::unordered_map<std::string, DeskPtr> desks_;
   Gatherer<Pending> gatherer_;

@@ -20,19 +20,17 @@
 namespace dlo::api {
 namespace {
 
-using Trouble = std::function<std::optional<Error>()>;
-
 /// A word, no more: whoever asks need not say who they are. The log says what is wrong. Whatever is
 /// only in trouble still does what it acknowledges, so that is no reason to stop asking.
-HttpResponse health(Office& office, const EmbeddedQueues* queues, const Trouble& trouble) {
-  const auto met = trouble ? trouble() : std::nullopt;
-  if (met && met->code == Code::corrupt) {
-    return json_answer(R"({"status":"office damaged"})", 503);
-  }
+HttpResponse health(WatchedOffice& office, const EmbeddedQueues* queues) {
   AggregateRequest nothing;
   nothing.tallies = false;
   if (const auto numbers = office.aggregate(nothing); !numbers) {
     return json_answer(R"({"status":"office unavailable"})", 503);
+  }
+  const auto met = office.trouble();
+  if (met && met->code == Code::corrupt) {
+    return json_answer(R"({"status":"office damaged"})", 503);
   }
   const auto health = queues == nullptr ? QueuesHealth{} : queues->health();
   if (!health.works) return json_answer(R"({"status":"queues unavailable"})", 503);
@@ -42,17 +40,17 @@ HttpResponse health(Office& office, const EmbeddedQueues* queues, const Trouble&
 }
 
 /// Whether new work should come here: not to a server that is about to stop, nor to one that could
-/// not keep it.
-HttpResponse readiness(Office& office, const EmbeddedQueues* queues, Reports& reports,
-                       const Trouble& trouble, bool stopping) {
+/// not keep it. Who is sent nothing would never find out that it can write again: it tries.
+HttpResponse readiness(WatchedOffice& office, const EmbeddedQueues* queues, bool stopping) {
   if (stopping) return json_answer(R"({"status":"stopping"})", 503);
-  if (reports.is_full()) return json_answer(R"({"status":"full"})", 503);
-  if (const auto met = trouble ? trouble() : std::nullopt; met && met->code != Code::corrupt) {
-    // Who is sent nothing would never find out that it is over.
-    const Change probe = PutDocument{"probe", "ready", "", std::nullopt};
-    if (!office.apply({&probe, 1})) return json_answer(R"({"status":"office in trouble"})", 503);
+  const Change probe = PutDocument{"probe", "ready", "{}", std::nullopt};
+  if (office.trouble()) (void)office.apply({&probe, 1});
+  const auto met = office.trouble();
+  if (met && met->code == Code::full) return json_answer(R"({"status":"full"})", 503);
+  if (met && met->code != Code::corrupt) {
+    return json_answer(R"({"status":"office in trouble"})", 503);
   }
-  return health(office, queues, trouble);
+  return health(office, queues);
 }
 
 void append(std::vector<Route>& routes, std::vector<Route> more) {
@@ -85,33 +83,29 @@ ReplayTargets queues_of(QueueHall* hall,
 
 }  // namespace
 
-Service::Service(Office& office, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
-    : curtain_(options.masked),
+Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
+    : office_(kept, options.on_office_trouble),
+      curtain_(options.masked),
       rules_(std::make_shared<const ProfileBook>(options.rules)),
-      tokens_(office),
-      jobs_(office),
+      tokens_(office_),
+      jobs_(office_),
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
-      reports_({office, clock, quick_, options.origin, options.rules, options.regex}),
-      events_(office, clock, options.events) {
+      reports_({office_, clock, quick_, options.origin, options.rules, options.regex}),
+      events_(office_, clock, options.events) {
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
+  WatchedOffice& office = office_;
   std::vector<Route> routes;
-  routes.push_back({"GET",
-                    "/healthz",
-                    Role::nobody,
-                    Lane::quick,
-                    {},
-                    answering([&office, queues, trouble = options.office_trouble](const Request&) {
-                      return health(office, queues, trouble);
-                    })});
   routes.push_back(
       {"GET",
-       "/readyz",
+       "/healthz",
        Role::nobody,
        Lane::quick,
        {},
-       answering([this, &office, queues, trouble = options.office_trouble](const Request&) {
-         return readiness(office, queues, reports_, trouble, stopping_.load());
+       answering([&office, queues](const Request&) { return health(office, queues); })});
+  routes.push_back(
+      {"GET", "/readyz", Role::nobody, Lane::quick, {}, answering([this, queues](const Request&) {
+         return readiness(office_, queues, stopping_.load());
        })});
   append(routes, description_routes());
   append(routes, reports_.routes());

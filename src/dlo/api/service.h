@@ -22,6 +22,7 @@
 #include "dlo/server/http_exchange.h"
 #include "dlo/server/worker_pool.h"
 #include "dlo/store/office.h"
+#include "dlo/store/watched_office.h"
 
 namespace dlo::api {
 
@@ -38,9 +39,9 @@ struct ServiceOptions {
   bool tokens_always = false;  // also while there are none: whoever listens beyond loopback
   bool owner_asks = false;     // no tokens at all: only the owner of the directory can ask
   bool works_on_jobs = true;   // false: jobs are kept, and somebody else does them
-  std::vector<FieldPath> masked{};  // shown to nobody without the right to reveal
-  std::function<std::optional<Error>()> office_trouble{};  // what its last writes met, if anything
-  std::optional<Millis> discard_grace{};  // then what was discarded is removed; empty: never here
+  std::vector<FieldPath> masked{};          // shown to nobody without the right to reveal
+  WatchedOffice::Told on_office_trouble{};  // the office cannot write, is damaged, or works again
+  std::optional<Millis> discard_grace{};    // then what was discarded is removed; empty: never here
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.
@@ -74,6 +75,7 @@ class Service {
   /// What a dead letter goes by, as configured now.
   [[nodiscard]] Result<Profile> profile_of(const DeadLetter& record) const;
 
+  WatchedOffice office_;
   const Curtain curtain_;
   std::atomic<bool> stopping_{false};
   mutable std::mutex rules_mutex_;

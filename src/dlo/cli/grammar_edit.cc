@@ -3,20 +3,10 @@
 #include <string>
 
 #include "dlo/cli/editing.h"
-#include "dlo/cli/grammar.h"
+#include "dlo/cli/grammar_on.h"
 
 namespace dlo::cli {
 namespace {
-
-/// `command` runs `run` with the arguments it owns from now on.
-template <typename Arguments, typename Run>
-void on(const Grammar& grammar, CLI::App* command, const std::shared_ptr<Arguments>& arguments,
-        Run run) {
-  add_target(command, grammar.context);
-  command->callback([&verb = grammar.verb, arguments, run] {
-    verb = [arguments, run](Context& context) { return run(context, *arguments); };
-  });
-}
 
 void add_recipes(const Grammar& grammar) {
   auto* recipes = grammar.app.add_subcommand("recipe", "Repairs under a name, in versions")

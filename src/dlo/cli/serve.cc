@@ -18,7 +18,6 @@
 #include "dlo/server/http_server.h"
 #include "dlo/store/office.h"
 #include "dlo/store/sqlite/sqlite_office.h"
-#include "dlo/store/watched_office.h"
 
 namespace dlo::cli {
 namespace {
@@ -209,13 +208,7 @@ int serve(Context& context, const ServeArguments& arguments) {
   keeping.unsearched_payloads = config.places("search.unsearched_payloads");
   auto opened = open_office(context.data, keeping, vault_settings(config), clock.now());
   if (!opened) return fail(context, opened.error());
-  WatchedOffice watched(*opened->office, [&context](const std::optional<Error>& trouble) {
-    context.err << (trouble ? "dlo: The office is in trouble: " + trouble->detail
-                            : "dlo: The office writes again.") +
-                       "\n"
-                << std::flush;
-  });
-  Office* const office = &watched;
+  Office* const office = opened->office.get();
   if (const auto safe =
           check_exposure(*office, *options, config.flag("server.plain_http"), clock.now());
       !safe) {
@@ -223,7 +216,11 @@ int serve(Context& context, const ServeArguments& arguments) {
   }
   raise_descriptor_limit();
   api::ServiceOptions chosen = service_options(context, config, *opened, options->host);
-  chosen.office_trouble = [&watched] { return watched.trouble(); };
+  chosen.on_office_trouble = [&context](const std::optional<Error>& trouble) {
+    context.err << (trouble ? "dlo: The office is in trouble: " + trouble->detail + "\n"
+                            : "dlo: The office writes again.\n")
+                << std::flush;
+  };
   EmbeddedOptions housekeeping;
   housekeeping.on_trouble = [&context](const std::string& trouble) {
     context.err << (trouble.empty() ? "dlo: Checkpoints of the queues are written again.\n"

@@ -11,7 +11,6 @@
 #include "unit/engine/faults.h"
 
 #include "dlo/broker/embedded/embedded_queues.h"
-#include "dlo/store/watched_office.h"
 
 namespace dlo::api {
 namespace {
@@ -79,8 +78,10 @@ TEST_F(HealthTest, QueuesWhoseCheckpointsFailAreInTroubleAndWork) {
 class OfficeHealthTest : public Asking {
  protected:
   void start() override {
-    options_.office_trouble = [this] { return watched_.trouble(); };
-    service_ = std::make_unique<Service>(watched_, nullptr, clock_, options_);
+    options_.on_office_trouble = [this](const std::optional<Error>& trouble) {
+      log_.push_back(trouble ? trouble->detail : "well");
+    };
+    service_ = std::make_unique<Service>(flaky_, nullptr, clock_, options_);
   }
   void TearDown() override { service_.reset(); }
   std::string health() { return get("/healthz").at("status"); }
@@ -94,9 +95,6 @@ class OfficeHealthTest : public Asking {
                                 if (!fault_) return std::nullopt;
                                 return Error{*fault_, "disk", "no luck with the disk"};
                               }};
-  WatchedOffice watched_{flaky_, [this](const std::optional<Error>& trouble) {
-                           log_.push_back(trouble ? trouble->detail : "well");
-                         }};
 };
 
 TEST_F(OfficeHealthTest, AnOfficeThatCannotWriteIsInTroubleUntilItCan) {
@@ -111,6 +109,18 @@ TEST_F(OfficeHealthTest, AnOfficeThatCannotWriteIsInTroubleUntilItCan) {
   EXPECT_EQ(get("/readyz").at("status"), "ok") << "though nobody wrote";
   EXPECT_EQ(health(), "ok");
   EXPECT_EQ(log_, (std::vector<std::string>{"no luck with the disk", "well"})) << "once each";
+}
+
+TEST_F(OfficeHealthTest, AServerWithoutRoomAsksForNoMoreUntilThereIsSome) {
+  fault_ = Code::full;
+  EXPECT_EQ(say("POST", "/v1/dead-letters", R"({"source":"orders","error":"boom"})",
+                {{"Idempotency-Key", "k"}})
+                .status(),
+            507);
+  EXPECT_EQ(get("/readyz").at("status"), "full");
+  EXPECT_EQ(get("/healthz").status(), 200) << "it lives, and a restart would not help";
+  fault_.reset();
+  EXPECT_EQ(get("/readyz").status(), 200) << "nobody reported since, and it knows all the same";
 }
 
 TEST_F(OfficeHealthTest, ADamagedOfficeStaysDamaged) {
