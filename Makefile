@@ -56,8 +56,9 @@ asan: ## every test with the second compiler, under address and undefined-behavi
 	@$(call ctest,asan) -R '$(TESTS)'
 
 # The first two open a journal thousands of times, in one thread: ten minutes and more that show nothing here.
-# The third bounds the memory of a server, which the sanitizer multiplies.
-unthreaded = EveryFlippedBitOfASealedJournal|WhicheverByteOfAJournalIsFlipped|HostileClientsCostOthersNothing
+# The third bounds the memory of a server, which the sanitizer multiplies. Sabotages break one rule each of a
+# suite that runs here unbroken.
+unthreaded = EveryFlippedBitOfASealedJournal|WhicheverByteOfAJournalIsFlipped|HostileClientsCostOthersNothing|Saboteur
 tsan: ## the tests of everything that has threads, under the thread sanitizer
 	@scripts/setup base
 	@$(call build,tsan,threaded)

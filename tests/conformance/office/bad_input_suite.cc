@@ -52,7 +52,8 @@ TEST_P(OfficeSuite, HugeTextsAreKept) {
   message.source = std::string(100'000, 's');
   letter.message = share(message);
   append(letter);
-  EXPECT_EQ(print(record(id_of(1)), false), print(letter, false));
+  // Not EXPECT_EQ: to tell two texts of so many lines apart it would want gigabytes.
+  EXPECT_TRUE(print(record(id_of(1)), false) == print(letter, false));
   Query query;
   query.error_words = "needle";
   query.source = message.source;
