@@ -13,6 +13,24 @@
 
 namespace dlo::embedded {
 
+/// Ends those of `late`, which came too late for any order, that are due at `tick`, earliest first.
+template <typename F>
+void end_late(Line& late, Slots& slots, std::uint64_t tick, F& end) {
+  std::vector<SlotNumber> ready;
+  Line line = std::exchange(late, {});
+  while (!line.empty()) {
+    const auto number = line.pop(slots);
+    if (slots[number].time() <= tick) {
+      ready.push_back(number);
+    } else {
+      late.push(slots, number);
+    }
+  }
+  std::stable_sort(ready.begin(), ready.end(),
+                   [&](SlotNumber a, SlotNumber b) { return slots[a].time() < slots[b].time(); });
+  for (const auto number : ready) end(number);
+}
+
 /// The messages whose delay has not ended, linked through their own slots: a timing wheel that
 /// costs a waiting message nothing. As dlo/broker/timing.h, but singly linked, because delays end
 /// and are never taken back one by one.
@@ -52,7 +70,7 @@ class DelayWheel {
   std::size_t advance(Slots& slots, TimePoint now, F&& due, std::size_t budget = SIZE_MAX) {
     const auto tick = pack(now);
     if (tick + slack < current_) rewind(slots, tick);
-    if (!late_.empty()) fire_late(slots, tick, due);
+    if (!late_.empty()) end_late(late_, slots, tick, due);
     while (true) {
       for (; !opened_.empty(); --budget) {
         if (budget == 0) return 0;
@@ -93,23 +111,6 @@ class DelayWheel {
     if (occupied_[level] == 0) levels_ &= ~(1U << level);
   }
   [[nodiscard]] Line take_all(Slots& slots) noexcept;
-
-  template <typename F>
-  void fire_late(Slots& slots, std::uint64_t tick, F& due) {
-    std::vector<SlotNumber> ready;
-    Line line = std::exchange(late_, {});
-    while (!line.empty()) {
-      const auto number = line.pop(slots);
-      if (slots[number].time() <= tick) {
-        ready.push_back(number);
-      } else {
-        late_.push(slots, number);
-      }
-    }
-    std::stable_sort(ready.begin(), ready.end(),
-                     [&](SlotNumber a, SlotNumber b) { return slots[a].time() < slots[b].time(); });
-    for (const auto number : ready) due(number);
-  }
 
   std::array<Line, level_count * width> lines_{};
   std::array<std::uint64_t, level_count> occupied_{};

@@ -47,7 +47,7 @@ class Delays {
       --size_;
       due(number);
     };
-    if (!late_.empty()) end_late(slots, tick, end);
+    if (!late_.empty()) end_late(late_, slots, tick, end);
     while (ended_ < tick) {
       const auto at = first_in_ring();
       if (!at || *at > tick) break;
@@ -83,23 +83,6 @@ class Delays {
   }
   [[nodiscard]] std::optional<std::uint64_t> first_in_ring() const noexcept;
   void rewind(Slots& slots, std::uint64_t tick) noexcept;
-
-  template <typename F>
-  void end_late(Slots& slots, std::uint64_t tick, F& end) {
-    std::vector<SlotNumber> ready;
-    Line line = std::exchange(late_, {});
-    while (!line.empty()) {
-      const auto number = line.pop(slots);
-      if (slots[number].time() <= tick) {
-        ready.push_back(number);
-      } else {
-        late_.push(slots, number);
-      }
-    }
-    std::stable_sort(ready.begin(), ready.end(),
-                     [&](SlotNumber a, SlotNumber b) { return slots[a].time() < slots[b].time(); });
-    for (const auto number : ready) end(number);
-  }
 
   DelayWheel wheel_;
   std::array<Line, ring_size> ring_{};  // by due moment; all after `ended_`, by `lead` at most
