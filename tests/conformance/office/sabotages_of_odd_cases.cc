@@ -3,27 +3,10 @@
 
 #include <algorithm>
 
-#include "conformance/office/saboteur.h"
+#include "conformance/office/spoiling.h"
 
 namespace dlo::testing {
 namespace {
-
-template <typename Kind, typename Spoil>
-Hooks spoiling(Spoil spoil) {
-  Hooks hooks;
-  hooks.changes = [spoil](std::vector<Change>& changes) {
-    for (Change& change : changes) {
-      if (auto* one = std::get_if<Kind>(&change)) spoil(*one);
-    }
-  };
-  return hooks;
-}
-
-Hooks on_detail(std::function<void(RecordDetail&)> spoil) {
-  Hooks hooks;
-  hooks.detail = std::move(spoil);
-  return hooks;
-}
 
 Hooks on_documents(std::function<void(Document&)> spoil) {
   Hooks hooks;
