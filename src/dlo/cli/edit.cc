@@ -26,7 +26,8 @@ class Scratch {
  public:
   explicit Scratch(const std::string& text) {
     std::error_code ignored;
-    path_ = (std::filesystem::temp_directory_path(ignored) / "dlo-edit-XXXXXX").string();
+    const auto where = std::filesystem::temp_directory_path(ignored);
+    path_ = (ignored ? std::filesystem::path("/tmp") : where) / "dlo-edit-XXXXXX";
     const int file = ::mkstemp(path_.data());
     if (file < 0) return;
     ::close(file);
