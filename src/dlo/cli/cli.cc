@@ -356,6 +356,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_show_and_stats(app, parsed, context);
   add_acts(grammar);
   add_replay(grammar);
+  add_jobs(grammar);
   add_groups(grammar);
   add_editing(grammar);
   add_watching(grammar);

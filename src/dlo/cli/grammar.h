@@ -24,8 +24,9 @@ struct Grammar {
   Verb& verb;
 };
 
-void add_acts(const Grammar& grammar);     // resolve, archive, discard, restore, retry, note, tag
-void add_replay(const Grammar& grammar);   // replay, job
+void add_acts(const Grammar& grammar);  // resolve, archive, discard, restore, retry, note, tag
+void add_replay(const Grammar& grammar);
+void add_jobs(const Grammar& grammar);
 void add_groups(const Grammar& grammar);   // group
 void add_editing(const Grammar& grammar);  // edit, diff, repair, recipe
 

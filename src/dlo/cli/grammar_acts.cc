@@ -101,7 +101,9 @@ void add_replay(const Grammar& grammar) {
           ->check(CLI::IsMember({"oldest", "newest", "key"}));
   command->add_flag("--newest-first", arguments->bulk.newest_first)->excludes(order);
   on(grammar, command, arguments, replay);
+}
 
+void add_jobs(const Grammar& grammar) {
   auto* jobs = grammar.app.add_subcommand("job", "Bulk acts, and how far they are")
                    ->alias("jobs")
                    ->require_subcommand(1);

@@ -188,6 +188,86 @@ api::ServiceOptions service_options(const Context& context, const Config& config
   return chosen;
 }
 
+/// What happens in the background is said on the error stream, as it begins and as it ends.
+void report_office_trouble(Context& context, api::ServiceOptions& options) {
+  options.on_office_trouble = [&context](const std::optional<Error>& trouble) {
+    context.err << (trouble ? "dlo: The office is in trouble: " + trouble->detail + "\n"
+                            : "dlo: The office writes again.\n")
+                << std::flush;
+  };
+}
+
+EmbeddedOptions queue_options(Context& context, const OpenedOffice& opened) {
+  EmbeddedOptions options;
+  options.on_trouble = [&context](const std::string& trouble) {
+    context.err << (trouble.empty() ? "dlo: Checkpoints of the queues are written again.\n"
+                                    : "dlo: In '" + context.data + "/queues' " + trouble + "\n")
+                << std::flush;
+  };
+  options.sealer = opened.vault;
+  return options;
+}
+
+std::string url_of(const HttpOptions& options, std::uint16_t port) {
+  const bool is_ipv6 = options.host.find(':') != std::string::npos;
+  const std::string host = is_ipv6 ? "[" + options.host + "]" : options.host;
+  return (options.certificate.empty() ? "http://" : "https://") + host + ":" + std::to_string(port);
+}
+
+/// Everything that runs while the server does.
+struct Running {
+  api::Service& service;
+  HttpServer& server;
+  Office& office;
+  const Clock& clock;
+};
+
+/// Serves until a signal ends it; SIGHUP reads the configuration again.
+void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, Running running,
+                       Millis drain) {
+  std::thread waiter([&] {
+    int number = signals.wait();
+    for (; number == SIGHUP; number = signals.wait()) {
+      reloader.run(running.service, running.server, running.office, running.clock.now());
+    }
+    context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;
+    running.service.stop_waiting();
+    running.server.stop(drain);
+  });
+  running.server.run();
+  waiter.join();
+  running.service.stop();  // what it was still doing is done before the server and the office go
+}
+
+/// Serves what was opened, with every word of the configuration checked.
+int serve_office(Context& context, const ServeArguments& arguments, const Config& config,
+                 const HttpOptions& options, Signals& signals, OpenedOffice& opened) {
+  const SystemClock clock;
+  api::ServiceOptions chosen = service_options(context, config, opened, options.host);
+  report_office_trouble(context, chosen);
+  auto queues =
+      EmbeddedQueues::open(context.data + "/queues", clock.now(), queue_options(context, opened));
+  if (!queues) return fail(context, queues.error());
+  api::Service service(*opened.office, queues->get(), clock, chosen);
+  for (const Error& trouble : service.troubles()) {
+    context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
+  }
+  auto server = HttpServer::listen(options, [&service](HttpRequest request, ExchangePtr exchange) {
+    service.handle(std::move(request), std::move(exchange));
+  });
+  if (!server) return fail(context, server.error());
+  const std::string url = url_of(options, (*server)->port());
+  const PostedNote note(context.data, url);  // so that commands on this directory find the server
+  context.out << "dlo serves the office in '" << context.data << "' on " << url
+              << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
+  Reloader reloader(context, arguments, config);
+  run_until_stopped(context, signals, reloader, {service, **server, *opened.office, clock},
+                    config.duration("server.drain"));
+  if (const auto closed = (*queues)->close(); !closed) fail(context, closed.error());
+  context.out << "Stopped. Everything acknowledged is in '" << context.data << "'." << std::endl;
+  return exit_ok;
+}
+
 }  // namespace
 
 int serve(Context& context, const ServeArguments& arguments) {
@@ -203,64 +283,16 @@ int serve(Context& context, const ServeArguments& arguments) {
     return exit_usage;
   }
   Signals signals;  // before any thread exists, so that all inherit the mask
-  const SystemClock clock;
+  const TimePoint now = SystemClock().now();
   SqliteOptions keeping;
   keeping.unsearched_payloads = config.places("search.unsearched_payloads");
-  auto opened = open_office(context.data, keeping, vault_settings(config), clock.now());
+  auto opened = open_office(context.data, keeping, vault_settings(config), now);
   if (!opened) return fail(context, opened.error());
-  Office* const office = opened->office.get();
-  if (const auto safe =
-          check_exposure(*office, *options, config.flag("server.plain_http"), clock.now());
-      !safe) {
-    return fail(context, safe.error());
-  }
+  const auto safe =
+      check_exposure(*opened->office, *options, config.flag("server.plain_http"), now);
+  if (!safe) return fail(context, safe.error());
   raise_descriptor_limit();
-  api::ServiceOptions chosen = service_options(context, config, *opened, options->host);
-  chosen.on_office_trouble = [&context](const std::optional<Error>& trouble) {
-    context.err << (trouble ? "dlo: The office is in trouble: " + trouble->detail + "\n"
-                            : "dlo: The office writes again.\n")
-                << std::flush;
-  };
-  EmbeddedOptions housekeeping;
-  housekeeping.on_trouble = [&context](const std::string& trouble) {
-    context.err << (trouble.empty() ? "dlo: Checkpoints of the queues are written again.\n"
-                                    : "dlo: In '" + context.data + "/queues' " + trouble + "\n")
-                << std::flush;
-  };
-  housekeeping.sealer = opened->vault;
-  auto queues = EmbeddedQueues::open(context.data + "/queues", clock.now(), housekeeping);
-  if (!queues) return fail(context, queues.error());
-  api::Service service(*office, queues->get(), clock, chosen);
-  for (const Error& trouble : service.troubles()) {
-    context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
-  }
-  auto server = HttpServer::listen(*options, [&service](HttpRequest request, ExchangePtr exchange) {
-    service.handle(std::move(request), std::move(exchange));
-  });
-  if (!server) return fail(context, server.error());
-
-  const std::string host =
-      options->host.find(':') == std::string::npos ? options->host : "[" + options->host + "]";
-  const std::string scheme = options->certificate.empty() ? "http://" : "https://";
-  const std::string url = scheme + host + ":" + std::to_string((*server)->port());
-  const PostedNote note(context.data, url);  // so that commands on this directory find the server
-  context.out << "dlo serves the office in '" << context.data << "' on " << url
-              << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
-  Reloader reloader(context, arguments, config);
-  std::thread waiter([&] {
-    int number = signals.wait();
-    for (; number == SIGHUP; number = signals.wait())
-      reloader.run(service, **server, *office, clock.now());
-    context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;
-    service.stop_waiting();
-    (*server)->stop(config.duration("server.drain"));
-  });
-  (*server)->run();
-  waiter.join();
-  service.stop();  // what it was still doing is done before the server and the office go
-  if (const auto closed = (*queues)->close(); !closed) fail(context, closed.error());
-  context.out << "Stopped. Everything acknowledged is in '" << context.data << "'." << std::endl;
-  return exit_ok;
+  return serve_office(context, arguments, config, *options, signals, *opened);
 }
 
 }  // namespace dlo::cli
