@@ -107,19 +107,19 @@ TEST_P(BrokerSuite, UnderEightThreadsTheBooksBalance) {  // GEN-01, R5
         if (random() % 2) tokens.push_back(delivery.lease);
         switch (random() % 6) {
           case 0:
-            endings.push_back({delivery.lease, DeadLettered{false}});
+            endings.emplace_back(delivery.lease, DeadLettered{false});
             break;
           case 1:
-            endings.push_back({delivery.lease, failed(delivery, tick(), 5ms)});
+            endings.emplace_back(delivery.lease, failed(delivery, tick(), 5ms));
             break;
           case 2:
-            endings.push_back({delivery.lease, Abandoned{true, tick(), "busy"}});
+            endings.emplace_back(delivery.lease, Abandoned{true, tick(), "busy"});
             break;
           case 3:
-            endings.push_back({delivery.lease, ReleasedUnrun{}});
+            endings.emplace_back(delivery.lease, ReleasedUnrun{});
             break;
           default:
-            endings.push_back({delivery.lease, Completed{}});
+            endings.emplace_back(delivery.lease, Completed{});
         }
       }
       must(source.start(tokens, tick()));
