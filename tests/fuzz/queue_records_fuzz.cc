@@ -1,10 +1,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dlo/broker/embedded/records.h"
+#include "dlo/broker/embedded/slot_pack.h"
 
 namespace {
 
@@ -61,6 +64,17 @@ void try_lists(std::string_view bytes) {
   (void)decode_slots(in);
 }
 
+void try_slots(std::string_view bytes) {
+  std::vector<Slot> block(Slots::block_size);
+  if (!unpack_slots(bytes, block.data())) return;
+  std::string out;
+  pack_slots(block.data(), out);
+  std::vector<Slot> again(Slots::block_size);
+  const auto size = block.size() * sizeof(Slot);
+  expect(unpack_slots(out, again.data()));
+  expect(std::memcmp(static_cast<const void*>(block.data()), again.data(), size) == 0);
+}
+
 }  // namespace
 
 /// Any bytes, read as every kind of record a journal of queues may hold.
@@ -69,5 +83,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try_state(bytes);
   try_message(bytes);
   try_lists(bytes);
+  try_slots(bytes);
   return 0;
 }

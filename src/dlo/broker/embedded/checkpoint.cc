@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "dlo/broker/embedded/checkpoint_chunks.h"
+#include "dlo/broker/embedded/slot_pack.h"
 #include "dlo/journal/crc32c.h"
 
 namespace dlo::embedded {
@@ -92,7 +94,7 @@ class Loader {
   Result<Header> read_chunk(std::uint64_t at, std::string& bytes);
   bool take(Chunk kind, std::string_view bytes);
   bool describe(std::string_view bytes);
-  bool place(std::string_view bytes);
+  bool place(Chunk kind, std::string_view bytes);
   bool place_keys(std::string_view bytes);
   bool restore_keys();
   bool arrivals(std::string_view bytes);
@@ -149,11 +151,16 @@ bool Loader::describe(std::string_view bytes) {
   return in.ok() && in.at_end();
 }
 
-bool Loader::place(std::string_view bytes) {
-  if (bytes.size() != block_bytes || next_ >= slots_) return false;
+bool Loader::place(Chunk kind, std::string_view bytes) {
+  if (next_ >= slots_) return false;
   holdings_.slots().own(next_);
   Slot* block = &holdings_.slots().edit(next_);
-  std::memcpy(static_cast<void*>(block), bytes.data(), bytes.size());
+  if (kind == Chunk::packed) {
+    if (!unpack_slots(bytes, block)) return false;
+  } else {
+    if (bytes.size() != block_bytes) return false;
+    std::memcpy(static_cast<void*>(block), bytes.data(), bytes.size());
+  }
   for (SlotNumber i = 0; i < Slots::block_size; ++i) {
     const Slot& slot = block[i];
     if (slot.place == Place::free) continue;
@@ -233,7 +240,8 @@ bool Loader::take(Chunk kind, std::string_view bytes) {
     case Chunk::ids:
       return remember(bytes);
     case Chunk::block:
-      return place(bytes);
+    case Chunk::packed:
+      return place(kind, bytes);
     case Chunk::keys:
       return place_keys(bytes);
     case Chunk::free:
@@ -286,7 +294,9 @@ Result<void> Loader::open() {
   std::string head(magic.size(), '\0');
   const auto got = file_->read_at(0, head.data(), head.size());
   if (!got) return got.error();
-  if (head != magic && head != magic_before) return damaged(files_, 0);
+  const bool before = std::find(std::begin(magics_before), std::end(magics_before), head) !=
+                      std::end(magics_before);
+  if (head != magic && !before) return damaged(files_, 0);
   return {};
 }
 

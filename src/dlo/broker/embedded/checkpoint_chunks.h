@@ -10,8 +10,9 @@ namespace dlo::embedded::checkpoint_format {
 /// What a checkpoint is made of: chunks of `kind u8 | size u32 | crc u32 | bytes`. See FORMAT.md.
 inline constexpr char file_name[] = "checkpoint";
 inline constexpr char new_name[] = "checkpoint.new";
-inline constexpr std::string_view magic = "DLOQCKP4";
-inline constexpr std::string_view magic_before = "DLOQCKP3";  // ids are in its description
+inline constexpr std::string_view magic = "DLOQCKP5";
+// 4: no block is packed. 3: ids are in the description, too.
+inline constexpr std::string_view magics_before[] = {"DLOQCKP4", "DLOQCKP3"};
 inline constexpr std::size_t block_bytes = Slots::block_size * sizeof(Slot);
 inline constexpr std::size_t keys_bytes = Slots::block_size * sizeof(KeyBytes);
 
@@ -21,8 +22,9 @@ enum class Chunk : std::uint8_t {
   block = 3,
   end = 4,
   free = 5,
-  keys = 6,  // of the block before it
-  ids = 7,   // some that a queue remembers
+  keys = 6,    // of the block before it
+  ids = 7,     // some that a queue remembers
+  packed = 8,  // a block, see slot_pack.h
 };
 
 }  // namespace dlo::embedded::checkpoint_format

@@ -3,6 +3,7 @@
 
 #include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/checkpoint_chunks.h"
+#include "dlo/broker/embedded/slot_pack.h"
 #include "dlo/journal/crc32c.h"
 
 namespace dlo::embedded {
@@ -86,6 +87,14 @@ Result<void> write_ids(const HoldingsDescription::Ids& ids, ChunkWriter& chunks)
   return done;
 }
 
+/// Slots in no order at all take more room packed than as they are.
+Result<void> write_block(const Slot* block, std::string& packed, ChunkWriter& chunks) {
+  packed.clear();
+  pack_slots(block, packed);
+  if (packed.size() < block_bytes) return chunks.add(Chunk::packed, packed);
+  return chunks.add(Chunk::block, {reinterpret_cast<const char*>(block), block_bytes});
+}
+
 }  // namespace
 
 HoldingsDescription describe_holdings(Holdings& holdings, const JournalPosition& position,
@@ -150,6 +159,7 @@ Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
   if (done) done = chunks.add(Chunk::arrivals, notes);
   std::vector<Slot> block(Slots::block_size);
   std::vector<KeyBytes> keys(Slots::block_size);
+  std::string packed;
   while (done) {
     const auto next = next_block(block.data(), keys.data());
     if (next == NextBlock::none) break;
@@ -157,7 +167,7 @@ Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
       done = chunks.add(Chunk::free, {});
       continue;
     }
-    done = chunks.add(Chunk::block, {reinterpret_cast<const char*>(block.data()), block_bytes});
+    done = write_block(block.data(), packed, chunks);
     if (done && next == NextBlock::keyed) {
       done = chunks.add(Chunk::keys, {keys.front().data(), keys_bytes});
     }

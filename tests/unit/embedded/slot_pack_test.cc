@@ -1,0 +1,142 @@
+// Slots in a checkpoint: few bytes, and the same slots again.
+#include "dlo/broker/embedded/slot_pack.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/must.h"
+#include "unit/embedded/shop.h"
+
+#include "dlo/broker/embedded/checkpoint_chunks.h"
+#include "dlo/journal/crc32c.h"
+
+namespace dlo::embedded {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::noon;
+using Block = std::vector<Slot>;
+
+Block empty_block() {
+  return Block(Slots::block_size);
+}
+
+/// Messages of 1 KB as they come in lists of 64, a few milliseconds apart.
+Block published() {
+  Block block = empty_block();
+  std::uint32_t offset = 64;
+  for (SlotNumber i = 0; i < Slots::block_size; ++i) {
+    Slot& slot = block[i];
+    offset += 1057 + (i % 64 == 0 ? 60 : 0);
+    slot.set_record(7, offset, i);
+    slot.size = 1027;
+    slot.older = i - 1;
+    slot.newer = i + 1;
+    slot.place = Place::ready;
+    slot.set_time(pack(noon) + i / 64 * 3);
+  }
+  return block;
+}
+
+Block random_block(std::uint64_t seed, std::size_t every) {
+  std::mt19937_64 random(seed);
+  Block block = published();
+  for (Slot& slot : block) {
+    if (random() % every != 0) continue;
+    std::uint32_t words[sizeof(Slot) / 4];
+    std::memcpy(words, static_cast<const void*>(&slot), sizeof slot);
+    words[random() % std::size(words)] = static_cast<std::uint32_t>(random());
+    std::memcpy(static_cast<void*>(&slot), words, sizeof slot);
+  }
+  return block;
+}
+
+bool same(const Block& a, const Block& b) {
+  return std::memcmp(static_cast<const void*>(a.data()), b.data(), a.size() * sizeof(Slot)) == 0;
+}
+
+std::string packed(const Block& block) {
+  std::string bytes;
+  pack_slots(block.data(), bytes);
+  return bytes;
+}
+
+TEST(PackedSlots, AreTheSameWhenTheyAreUnpacked) {
+  std::vector<Block> blocks = {empty_block(), published()};
+  for (std::uint64_t seed = 1; seed < 40; ++seed)
+    blocks.push_back(random_block(seed, 1 + seed % 9));
+  for (const Block& block : blocks) {
+    Block again = random_block(99, 1);
+    ASSERT_TRUE(unpack_slots(packed(block), again.data()));
+    EXPECT_TRUE(same(block, again));
+  }
+}
+
+TEST(PackedSlots, OfMessagesThatCameOneAfterTheOtherTakeLessThanAByteEach) {
+  EXPECT_LT(packed(published()).size(), Slots::block_size);
+  EXPECT_LT(packed(empty_block()).size(), 40U);
+}
+
+TEST(PackedSlots, ThatAreCutShortOrGoOnAreNoBlock) {
+  const std::string bytes = packed(random_block(3, 20));
+  Block into = empty_block();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    ASSERT_FALSE(unpack_slots(std::string_view(bytes).substr(0, size), into.data())) << size;
+  }
+  EXPECT_FALSE(unpack_slots(bytes + '\2', into.data()));
+  EXPECT_FALSE(unpack_slots(std::string("\0", 1), into.data())) << "a run of nobody";
+  EXPECT_FALSE(unpack_slots("\xFE\xFF\xFF\xFF\x7F", into.data())) << "a run beyond the block";
+  EXPECT_TRUE(unpack_slots("\x03\x02\xFE\x0F", into.data()));
+  EXPECT_FALSE(unpack_slots("\x81\x08\xFE\x0F", into.data())) << "a word that slots do not have";
+}
+
+/// The checkpoint as it was written before blocks were packed.
+std::string as_version_4(const std::string& bytes) {
+  std::string out = "DLOQCKP4";
+  std::size_t packed_blocks = 0;
+  for (std::size_t at = out.size(); at < bytes.size();) {
+    ByteReader head(std::string_view(bytes).substr(at, 9));
+    auto kind = head.u8();
+    const auto size = head.u32();
+    std::string content = bytes.substr(at + 9, size);
+    at += 9 + size;
+    if (kind == 8) {
+      Block block = empty_block();
+      EXPECT_TRUE(unpack_slots(content, block.data()));
+      content.assign(reinterpret_cast<const char*>(block.data()), block.size() * sizeof(Slot));
+      kind = 3;
+      ++packed_blocks;
+    }
+    ByteWriter chunk(out);
+    chunk.u8(kind);
+    chunk.u32(static_cast<std::uint32_t>(content.size()));
+    const char type = static_cast<char>(kind);
+    chunk.u32(crc32c(crc32c(0, {&type, 1}), content));
+    out += content;
+  }
+  EXPECT_GT(packed_blocks, 0U);
+  return out;
+}
+
+TEST(Checkpoint, WithBlocksThatAreNotPackedIsStillRead) {
+  testing::Shop shop;
+  shop.open();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 3000; ++i) {
+    ids.push_back("m" + std::to_string(i));
+    shop.publish(ids.back());
+  }
+  shop.close();
+  std::string& file = shop.disk->bytes(checkpoint_format::file_name);
+  EXPECT_LT(file.size(), ids.size() * 12) << "messages sent one by one";
+  file = as_version_4(file);
+  EXPECT_GT(file.size(), ids.size() * sizeof(Slot));
+  shop.open();
+  EXPECT_EQ(shop.take_ids(5000), ids);
+}
+
+}  // namespace
+}  // namespace dlo::embedded
