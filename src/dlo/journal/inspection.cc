@@ -159,7 +159,7 @@ Result<std::uint64_t> Inspection::Walk::at_damage(Segment& segment, std::uint64_
     const bool unsynced = last && last_group_ && last_group_->group + 1 >= *synced;
     if (unsynced) {
       to_.unfinished += next.offset - offset;
-      return segment.size;
+      return segment.size.load();
     }
     note(segment.number, offset, next.offset - offset, "A group of records is damaged.");
     const auto saved = salvage_from(segment, offset, next.offset);
@@ -177,20 +177,20 @@ Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();
   const auto at = rest.find_first_not_of('\0');
-  if (at == std::string::npos) return segment.size;
+  if (at == std::string::npos) return segment.size.load();
   const auto end = rest.find_last_not_of('\0') + 1;
   if (last && !to_.sealed) {
     const auto begun = format::decode_group(rest);
     if (begun && begun->epoch == segment.number)
       to_.unfinished += format::group_header_size + begun->size;
-    return segment.size;
+    return segment.size.load();
   }
   note(segment.number, offset + at, end - at, "There are bytes behind the last group.");
   unknown_end_ += end - at;
   const auto saved = salvage_from(segment, offset, offset + end);
   if (!saved) return saved.error();
   last_group_.reset();
-  return segment.size;
+  return segment.size.load();
 }
 
 /// Whether a segment was ever written to; one that was only readied holds nothing.

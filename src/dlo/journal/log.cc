@@ -146,12 +146,28 @@ Result<void> Log::next_segment(std::uint64_t room) {
   return {};
 }
 
+/// The list that comes upon the end of a segment makes it longer. In the next one it would leave a
+/// hole behind that may be as large as itself: with long lists that is where the disk goes.
+bool Log::extend(std::uint64_t bytes) {
+  constexpr std::uint64_t small_holes = 512;  // such a part of a segment is not worth the trouble
+  const auto used = group_offset_ + group_.size();
+  if (bytes > options_.segment_size ||
+      used + options_.segment_size / small_holes >= options_.segment_size) {
+    return false;
+  }
+  const auto end = group_offset_ + format::aligned(group_.size() + bytes);
+  if (end > UINT32_MAX || !active_->file->allocate(end))
+    return false;  // the next segment may have been made already
+  active_->size = end;
+  return true;
+}
+
 Result<void> Log::make_room(std::uint64_t bytes, std::uint64_t records) {
+  const bool countable = next_sequence_ - first_in_it_ + records <= options_.segment_records;
   const auto fits = [&] {
-    return group_offset_ + format::aligned(group_.size() + bytes) <= active_->size &&
-           next_sequence_ - first_in_it_ + records <= options_.segment_records;
+    return countable && group_offset_ + format::aligned(group_.size() + bytes) <= active_->size;
   };
-  if (fits()) return {};
+  if (fits() || (countable && extend(bytes))) return {};
   close_group();
   if (fits()) return {};
   return next_segment(format::segment_header_size +
@@ -230,7 +246,8 @@ Result<std::uint64_t> Log::append(std::span<const NewRecord> records, std::span<
 }
 
 std::uint64_t Log::left() const noexcept {
-  return active_->size - std::min(active_->size, group_offset_ + group_.size());
+  const std::uint64_t size = active_->size;
+  return size - std::min(size, group_offset_ + group_.size());
 }
 
 bool Log::has_room() const noexcept {

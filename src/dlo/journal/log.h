@@ -59,6 +59,7 @@ class Log final : public Journal {
   void close_group();
   void place(const NewRecord& record, std::uint32_t crc);
   Result<void> make_room(std::uint64_t bytes, std::uint64_t records);
+  bool extend(std::uint64_t bytes);
   Result<void> next_segment(std::uint64_t room);
   Result<void> wait_for_backlog(Lock& lock);
   [[nodiscard]] std::uint64_t left() const noexcept;  // in the active segment

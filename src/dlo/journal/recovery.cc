@@ -221,7 +221,7 @@ Result<void> Walk::walk(Segment& segment, bool last) {
     if (!replayed) return replayed;
     offset = format::aligned(offset + group->bytes.size());
   }
-  return at_damage(segment, std::min(offset, segment.size), last);
+  return at_damage(segment, std::min(offset, segment.size.load()), last);
 }
 
 Result<LogEnd> Walk::run() {

@@ -12,6 +12,17 @@ Result<void> blank_header(File& file) {
   return file.write_at(0, std::string(journal_format::segment_header_size, '\0'));
 }
 
+SegmentPtr segment_of(std::uint64_t number, std::uint64_t size, bool zeroed, std::uint64_t written,
+                      std::unique_ptr<File> file) {
+  auto segment = std::make_shared<Segment>();
+  segment->number = number;
+  segment->size = size;
+  segment->zeroed = zeroed;
+  segment->written = written;
+  segment->file = std::move(file);
+  return segment;
+}
+
 }  // namespace
 
 std::string segment_file(std::uint64_t number) {
@@ -94,8 +105,7 @@ Result<SegmentPtr> Segments::reuse(std::uint64_t number, const Spare& spare) {
   if (!file) return file.error();
   // Without a valid header a file that was never used cannot be taken for a segment.
   if (const auto blank = blank_header(**file); !blank) return blank.error();
-  return std::make_shared<Segment>(
-      Segment{number, options_.segment_size, spare.zeroed, spare.written, std::move(*file)});
+  return segment_of(number, options_.segment_size, spare.zeroed, spare.written, std::move(*file));
 }
 
 Result<SegmentPtr> Segments::create(std::uint64_t number, std::uint64_t size) {
@@ -109,7 +119,7 @@ Result<SegmentPtr> Segments::create(std::uint64_t number, std::uint64_t size) {
     (void)files_.remove(name);
     return ready.error();
   }
-  return std::make_shared<Segment>(Segment{number, size, true, 0, std::move(*file)});
+  return segment_of(number, size, true, 0, std::move(*file));
 }
 
 bool Segments::has_spare() const {
@@ -191,15 +201,24 @@ Result<void> Segments::release(std::uint64_t number) {
     if (found == live_.end()) return {};
     segment = std::move(found->second);
     live_.erase(found);
-    keep = spares_.size() < options_.spare_segments && segment->size == options_.segment_size;
+    const bool usual =
+        segment->size >= options_.segment_size && segment->size <= 2 * options_.segment_size;
+    keep = usual && spares_.size() < options_.spare_segments;
   }
   const std::string name = segment_file(number);
   if (!keep) return files_.remove(name);
   const std::string spare = "spare-" + name;
-  const auto renamed = files_.rename(name, spare);
-  if (!renamed) return renamed;
+  auto done = files_.rename(name, spare);
+  // Before a byte of it changes: under its old name it would be a segment that is damaged.
+  if (done) done = files_.sync_names();
+  // One that a list made longer is as long as the others from now on. Its header is synced before
+  // it holds anything again, and its length with it.
+  if (done && segment->size > options_.segment_size) {
+    done = segment->file->truncate(options_.segment_size);
+  }
+  if (!done) return done;
   const std::unique_lock lock(mutex_);
-  spares_.push_back({spare, false, segment->written});
+  spares_.push_back({spare, false, std::min(segment->written, options_.segment_size)});
   return {};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -20,8 +21,8 @@ namespace dlo {
 /// One file of the journal.
 struct Segment {
   std::uint64_t number = 0;
-  std::uint64_t size = 0;  // of the file
-  bool zeroed = false;     // behind what was written there are only zeros
+  std::atomic<std::uint64_t> size = 0;  // of the file; grows while others read what is in it
+  bool zeroed = false;                  // behind what was written there are only zeros
   // Blocks below were written before, in this life of the file or an earlier one. Those above are
   // merely taken: the first sync of what is written there also waits for the file system's books.
   std::uint64_t written = 0;

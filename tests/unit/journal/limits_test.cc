@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/fault_file_system.h"
@@ -59,6 +60,97 @@ TEST(JournalLimits, ASegmentHoldsAsManyRecordsAsCanBeCounted) {
   must(journal->close());
   journal = opened(disk, options, bodies, report);
   EXPECT_EQ(bodies.size(), 40U);
+}
+
+std::uint64_t bytes_of_segments(FaultFileSystem& disk) {
+  std::uint64_t total = 0;
+  for (const auto& name : must(disk.list())) {
+    if (segment_number(name)) total += disk.bytes(name).size();
+  }
+  return total;
+}
+
+// A list that would not fit in the rest of a segment left all of that rest empty.
+TEST(JournalLimits, ListsOfAnyLengthLeaveNoHolesBetweenSegments) {
+  for (const std::size_t length : {1U, 3U, 20U, 33U, 40U, 60U}) {
+    FaultFileSystem disk;
+    std::vector<std::string> bodies;
+    RecoveryReport report;
+    JournalOptions options;
+    options.segment_size = 64U << 10U;
+    options.prepare_ahead = false;
+    auto journal = opened(disk, options, bodies, report);
+    const std::string body(1000, 'x');
+    const std::vector<NewRecord> list(length, NewRecord{1, {}, body});
+    std::size_t records = 0;
+    for (; records < 2000; records += length) {
+      must(journal->durable(must(journal->append(list, {}))));
+    }
+    const auto written = journal->stats().bytes_written;
+    const auto active = options.segment_size + length * body.size();
+    EXPECT_LE(bytes_of_segments(disk), written + written / 256 + active) << length;
+    EXPECT_GT(journal->stats().segment_numbers.size(), 5U) << length;
+    must(journal->close());
+    EXPECT_LE(bytes_of_segments(disk), written + written / 256) << length;
+    journal = opened(disk, options, bodies, report);
+    EXPECT_TRUE(report.clean);
+    EXPECT_EQ(bodies.size(), records);
+  }
+}
+
+// It is the disk that is full, not the journal: the next segment has its room already.
+TEST(JournalLimits, ASegmentThatCannotGrowIsLeftForTheNext) {
+  FaultFileSystem disk;
+  std::vector<std::string> bodies;
+  RecoveryReport report;
+  JournalOptions options;
+  options.segment_size = 16U << 10U;
+  auto journal = opened(disk, options, bodies, report);
+  const std::string body(1000, 'x');
+  const std::vector<NewRecord> list(9, NewRecord{1, {}, body});
+  std::vector<Location> where(9);
+  must(journal->append(list, where));
+  must(journal->wait_for_room(false));
+  EXPECT_EQ(where.front().segment, 1U);
+  bool no_room = true;
+  disk.set_fault([&](FaultFileSystem::Op op, const std::string& name) {
+    const bool grows = op == FaultFileSystem::Op::write && segment_number(name) == 1;
+    return grows && std::exchange(no_room, false) ? std::optional(Code::full) : std::nullopt;
+  });
+  must(journal->durable(must(journal->append(list, where))));
+  EXPECT_FALSE(no_room) << "it tried";
+  EXPECT_EQ(where.front().segment, 2U);
+  EXPECT_EQ(disk.bytes(segment_file(1)).size(), options.segment_size);
+  journal.reset();
+  journal = opened(disk, options, bodies, report);
+  EXPECT_EQ(bodies.size(), 18U);
+}
+
+// ... and what the last life left in it is not taken for this one's.
+TEST(JournalLimits, ASegmentThatGrewIsAsLongAsTheOthersWhenItIsUsedAgain) {
+  FaultFileSystem disk;
+  std::vector<std::string> bodies;
+  RecoveryReport report;
+  JournalOptions options;
+  options.segment_size = 16U << 10U;
+  options.prepare_ahead = false;
+  auto journal = opened(disk, options, bodies, report);
+  const std::string body(1000, 'x');
+  const std::vector<NewRecord> list(9, NewRecord{1, {}, body});
+  for (int i = 0; i < 41; ++i) {  // two make a segment grow, and the last one begins another
+    must(journal->durable(must(journal->append(list, {}))));
+    const auto stats = journal->stats();
+    for (const auto number : stats.segment_numbers) {
+      if (number != stats.active_segment)
+        must(journal->release(static_cast<std::uint32_t>(number)));
+    }
+  }
+  const auto active = journal->stats().active_segment;
+  EXPECT_GT(active, 10U);
+  EXPECT_EQ(disk.bytes(segment_file(active)).size(), options.segment_size);
+  disk.power_cut(5);
+  journal = opened(disk, options, bodies, report);
+  EXPECT_FALSE(bodies.empty());
 }
 
 TEST(JournalLimits, NothingMoreIsTakenWhileItIsBeingClosed) {
