@@ -45,12 +45,34 @@ Failure some_failure() {
   return failure;
 }
 
+/// What a program may register: sane, negative, beyond all bounds, and one that throws.
+const CustomBackoffs& registered() {
+  static const CustomBackoffs backoffs = {
+      {"squares",
+       [](std::uint64_t n) {
+         return Millis{std::min<std::uint64_t>(n, 1'000'000) *
+                       std::min<std::uint64_t>(n, 1'000'000)};
+       }},
+      {"negative", [](std::uint64_t) { return Millis{-1}; }},
+      {"endless", [](std::uint64_t) { return Millis::max(); }},
+      {"broken", [](std::uint64_t) -> Millis { throw std::runtime_error("no"); }},
+  };
+  return backoffs;
+}
+
 RetryPolicy some_policy() {
   RetryPolicy policy;
   policy.kind = *rc::gen::element(PolicyKind::never, PolicyKind::immediate, PolicyKind::fixed,
-                                  PolicyKind::linear, PolicyKind::exponential, PolicyKind::list);
+                                  PolicyKind::linear, PolicyKind::exponential, PolicyKind::list,
+                                  PolicyKind::custom);
   if (policy.kind == PolicyKind::never || policy.kind == PolicyKind::immediate) return policy;
   if (*rc::gen::arbitrary<bool>()) policy.cap = *some_wait();
+  if (policy.kind == PolicyKind::custom) {
+    policy.custom =
+        *rc::gen::elementOf(std::vector<std::string>{"squares", "negative", "endless", "broken"});
+    policy.jitter = *rc::gen::element(Jitter::none, Jitter::full, Jitter::equal);
+    return policy;
+  }
   if (policy.kind == PolicyKind::list) {
     policy.delays = *rc::gen::nonEmpty(rc::gen::container<std::vector<Millis>>(some_wait()));
     policy.jitter = *rc::gen::element(Jitter::none, Jitter::full, Jitter::equal);
@@ -157,7 +179,7 @@ Counters some_counters() {
 }
 
 RuleBook book_from(const Profile& profile) {
-  return must(RuleBook::build(profile, re2_compiler()));
+  return must(RuleBook::build(profile, re2_compiler(), registered()));
 }
 
 /// Everything a book can be asked, answered.
@@ -321,15 +343,15 @@ RC_GTEST_PROP(Laws, WaitsWithoutJitterNeverShrinkAndWithItStayInBounds, ()) {
   const auto number =
       *rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(0, 100), rc::gen::arbitrary<std::uint64_t>());
   const Millis previous = *some_wait();
-  const auto wait = delay_before(policy, number, previous, random);
+  const auto wait = delay_before(policy, number, previous, random, registered());
   RC_ASSERT(wait.has_value());
   RC_ASSERT(*wait >= Millis{0});
   RC_ASSERT(*wait <= policy.cap.value_or(std::chrono::hours{24} * 3650));
   if (policy.kind == PolicyKind::list) return;
   policy.jitter = Jitter::none;
   const auto next = number == std::numeric_limits<std::uint64_t>::max() ? number : number + 1;
-  RC_ASSERT(delay_before(policy, number, previous, random).value() <=
-            delay_before(policy, next, previous, random).value());
+  RC_ASSERT(delay_before(policy, number, previous, random, registered()).value() <=
+            delay_before(policy, next, previous, random, registered()).value());
 }
 
 }  // namespace
