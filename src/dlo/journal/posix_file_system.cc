@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "dlo/journal/file_system.h"
@@ -73,8 +74,10 @@ class PosixFile final : public File {
 
   Result<void> allocate(std::uint64_t size) override {
     const int reason = ::posix_fallocate(fd_, 0, static_cast<off_t>(size));
-    if (reason != 0) return system_error("journal.allocate", path_, reason);
-    return {};
+    if (reason == 0) return {};
+    Error error = system_error("journal.allocate", path_, reason);
+    if (error.code == Code::full) error.detail += how_much(size);
+    return error;
   }
 
   Result<void> truncate(std::uint64_t size) override {
@@ -85,6 +88,17 @@ class PosixFile final : public File {
   }
 
  private:
+  /// Whoever makes room wants to know how much.
+  std::string how_much(std::uint64_t needed) {
+    const auto kib = [](std::uint64_t bytes) { return std::to_string(bytes / 1024) + " KiB"; };
+    struct stat has{};
+    struct statvfs disk{};
+    if (::fstat(fd_, &has) != 0 || ::fstatvfs(fd_, &disk) != 0) return "";
+    const std::uint64_t held = static_cast<std::uint64_t>(has.st_blocks) * 512;
+    const std::uint64_t free = disk.f_bavail * disk.f_frsize + held;
+    return " The file takes " + kib(needed) + " and there are " + kib(free) + ".";
+  }
+
   int fd_;
   std::string path_;
 };

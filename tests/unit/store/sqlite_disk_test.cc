@@ -1,37 +1,10 @@
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
-#include <sched.h>
-#include <sys/mount.h>
-#include <unistd.h>
 
+#include "support/small_disk.h"
 #include "unit/store/sqlite_support.h"
 
 namespace dlo::testing {
 namespace {
-
-constexpr int no_mounts = 77;
-
-/// Runs `body` in a process of its own that sees a disk of `megabytes` at the path it is given.
-int on_small_disk(const char* megabytes, const std::function<int(const std::string&)>& body) {
-  const TemporaryDirectory where;
-  return in_child([&] {
-    const int wanted = CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER);
-    const std::string options = std::string("size=") + megabytes + "m";
-    if (::unshare(wanted) != 0 ||
-        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("small", where.path().c_str(), "tmpfs", 0, options.c_str()) != 0) {
-      return no_mounts;
-    }
-    return body(where.path());
-  });
-}
-
-#define EXPECT_OR_RETURN(condition)                                              \
-  if (!(condition)) {                                                            \
-    std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-    return 1;                                                                    \
-  }
 
 int fills_up_and_goes_on(const std::string& disk) {
   const std::string ballast = disk + "/ballast";
