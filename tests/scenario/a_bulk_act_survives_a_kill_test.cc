@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string>
 
+#include "scenario/answers.h"
 #include "scenario/program.h"
 #include "support/eventually.h"
 #include "support/http_client.h"
@@ -12,27 +13,6 @@ namespace {
 
 constexpr int letters = 4'000;
 const std::string json = "Content-Type: application/json\r\n";
-
-std::string member(const std::string& body, const std::string& name) {
-  const auto at = body.find("\"" + name + "\":");
-  if (at == std::string::npos) return "";
-  auto from = at + name.size() + 3;
-  if (body[from] == '"') ++from;
-  return body.substr(from, body.find_first_of("\",}", from) - from);
-}
-
-void report_many(HttpClient& client) {
-  for (int i = 0; i < letters;) {
-    std::string lines;
-    for (int n = 0; n < 500; ++n, ++i) {
-      lines += R"({"source":"orders","error":"timed out","id":")" + std::to_string(i) + "\"}\n";
-    }
-    ASSERT_EQ(
-        client.ask("POST", "/v1/dead-letters", lines, "Content-Type: application/x-ndjson\r\n")
-            .status,
-        200);
-  }
-}
 
 // Somebody archives four thousand at a gentle rate; the server is killed twice in the middle; each
 // time it goes on by itself, and at the end everything was done exactly once.
@@ -45,7 +25,9 @@ TEST(Scenario, ABulkActSurvivesAKill) {
     Running server(serve);
     HttpClient client(port_in(server.read_until("/healthz")));
     if (life == 0) {
-      report_many(client);
+      report_many(client, letters, [](const std::string& n) {
+        return R"({"source":"orders","error":"timed out","id":")" + n + "\"}";
+      });
       const auto planned =
           client.ask("POST", "/v1/jobs",
                      R"({"act":"archive","query":"source:orders","rate":2000,"start":true})", json);

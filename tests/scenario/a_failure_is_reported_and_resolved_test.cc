@@ -2,19 +2,13 @@
 #include <signal.h>
 #include <string>
 
+#include "scenario/answers.h"
 #include "scenario/program.h"
 #include "support/http_client.h"
 #include "support/temporary_directory.h"
 
 namespace dlo::testing {
 namespace {
-
-std::string member(const std::string& json, const std::string& name) {
-  const auto at = json.find("\"" + name + "\":\"");
-  if (at == std::string::npos) return "";
-  const auto from = at + name.size() + 4;
-  return json.substr(from, json.find('"', from) - from);
-}
 
 // Another program tells of failures; somebody finds them, resolves one with a note, and all of it
 // is still there when the server has been killed.

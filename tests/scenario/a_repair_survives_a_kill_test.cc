@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "scenario/answers.h"
 #include "scenario/program.h"
 #include "support/eventually.h"
 #include "support/http_client.h"
@@ -13,34 +14,6 @@ namespace {
 
 constexpr int letters = 1'500;
 const std::string json = "Content-Type: application/json\r\n";
-
-int number(const std::string& body, const std::string& name) {
-  const auto at = body.find("\"" + name + "\":");
-  return at == std::string::npos ? -1 : std::stoi(body.substr(at + name.size() + 3));
-}
-/// Every value that follows `mark`, up to the next quote.
-std::vector<std::string> all_after(const std::string& text, const std::string& mark) {
-  std::vector<std::string> found;
-  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
-    const auto from = at + mark.size();
-    found.push_back(text.substr(from, text.find('"', from) - from));
-  }
-  return found;
-}
-
-void report_many(HttpClient& client) {
-  for (int i = 0; i < letters;) {
-    std::string lines;
-    for (int n = 0; n < 500; ++n, ++i) {
-      lines += R"({"source":"orders","error":"no currency","json":{"n":)" + std::to_string(i) +
-               R"(},"id":")" + std::to_string(i) + "\"}\n";
-    }
-    ASSERT_EQ(
-        client.ask("POST", "/v1/dead-letters", lines, "Content-Type: application/x-ndjson\r\n")
-            .status,
-        200);
-  }
-}
 
 // A recipe mends fifteen hundred dead letters; the server is killed twice in the middle of it. At
 // the end each has one version more, with the mended payload: none was skipped, none mended twice.
@@ -53,7 +26,10 @@ TEST(Scenario, ARepairSurvivesAKill) {
     Running server(serve);
     HttpClient client(port_in(server.read_until("/healthz")));
     if (life == 0) {
-      report_many(client);
+      report_many(client, letters, [](const std::string& n) {
+        return R"({"source":"orders","error":"no currency","json":{"n":)" + n + R"(},"id":")" + n +
+               "\"}";
+      });
       const auto planned =
           client.ask("POST", "/v1/jobs",
                      R"({"act":"repair","query":"source:orders","rate":1500,"start":true,)"

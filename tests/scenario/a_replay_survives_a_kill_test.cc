@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string>
 
+#include "scenario/answers.h"
 #include "scenario/program.h"
 #include "support/eventually.h"
 #include "support/http_client.h"
@@ -16,10 +17,6 @@ constexpr int most_lives = 12;  // a batch is 200: there are enough of them to b
 const std::string json = "Content-Type: application/json\r\n";
 const std::string ndjson = "Content-Type: application/x-ndjson\r\n";
 
-int number(const std::string& body, const std::string& name) {
-  const auto at = body.find("\"" + name + "\":");
-  return at == std::string::npos ? -1 : std::stoi(body.substr(at + name.size() + 3));
-}
 std::string job_in(const std::string& body) {
   const std::string mark = "\"job\":{\"id\":\"";
   const auto at = body.find(mark) + mark.size();

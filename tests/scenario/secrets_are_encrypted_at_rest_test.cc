@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "scenario/answers.h"
 #include "scenario/program.h"
 #include "support/http_client.h"
 #include "support/temporary_directory.h"
@@ -31,13 +32,6 @@ class Variable {
  private:
   std::string name_;
 };
-
-std::string member(const std::string& text, const std::string& name) {
-  const auto at = text.find("\"" + name + "\":\"");
-  if (at == std::string::npos) return "";
-  const auto from = at + name.size() + 4;
-  return text.substr(from, text.find('"', from) - from);
-}
 
 /// Which of what was planted stands in any file of the directory, whatever the file is for.
 std::set<std::string> found_in(const std::string& directory, const std::vector<std::string>& all) {

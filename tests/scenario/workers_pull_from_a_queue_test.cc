@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string>
 
+#include "scenario/answers.h"
 #include "scenario/program.h"
 #include "support/http_client.h"
 #include "support/temporary_directory.h"
@@ -10,13 +11,6 @@ namespace dlo::testing {
 namespace {
 
 const std::string json = "Content-Type: application/json\r\n";
-
-std::string member(const std::string& text, const std::string& name) {
-  const auto at = text.find("\"" + name + "\":\"");
-  if (at == std::string::npos) return "";
-  const auto from = at + name.size() + 4;
-  return text.substr(from, text.find('"', from) - from);
-}
 
 std::string settle(HttpClient& client, const std::string& lease, const std::string& how) {
   return client
