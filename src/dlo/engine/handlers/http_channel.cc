@@ -200,7 +200,7 @@ void HttpChannel::Handles::prepare(const HttpTransport& transport) {
 
 HttpChannel::Handles::Ended HttpChannel::Handles::perform(const HttpCall& request, CURLcode& code) {
   std::optional<Clock::time_point> deadline;
-  if (request.timeout > Millis{0}) deadline = Clock::now() + request.timeout;
+  if (request.timeout > Millis{0}) deadline = request.began + request.timeout;
   const std::stop_callback on_stop(request.stop, [this] { ::curl_multi_wakeup(multi); });
   for (int running = 1; running > 0;) {
     if (::curl_multi_perform(multi, &running) != CURLM_OK) return Ended::finished;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -31,6 +32,8 @@ struct HttpCall {
   Millis timeout{0};  // zero: none
   std::stop_token stop;
   std::string method = "POST";  // a GET has no body
+  /// The timeout counts from then: one that was redirected has no more time than another.
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 
 /// How a request ended that got no complete answer.

@@ -12,8 +12,6 @@ namespace dlo {
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 constexpr int most_redirects = 3;
 
 TimePoint system_now() {
@@ -100,7 +98,7 @@ Outcome HttpHandler::run(const Message& message, const RunContext& context) {
 Outcome HttpHandler::push(HttpChannel& channel, const Message& message,
                           const RunContext& context) const {
   const Millis timeout = shorter(options_.timeout, context.timeout);
-  const auto began = SteadyClock::now();
+  const auto began = std::chrono::steady_clock::now();
   HttpHeaders headers =
       push_headers(message, context, options_.pass_headers, signer_, options_.clock());
   add_configured(headers, options_.headers);
@@ -109,12 +107,8 @@ Outcome HttpHandler::push(HttpChannel& channel, const Message& message,
 
   std::string url = options_.url;
   for (int hops = 0;; ++hops) {
-    Millis left{0};
-    if (timeout > Millis{0}) {
-      const auto spent = std::chrono::floor<Millis>(SteadyClock::now() - began);
-      left = std::max(Millis{1}, timeout - spent);
-    }
-    const HttpResult result = channel.call({url, headers, body, left, context.stop});
+    const HttpResult result =
+        channel.call({url, headers, body, timeout, context.stop, "POST", began});
     const std::string to = printable_url(url);
     if (!result.answered) return outcome_of(result.trouble, to);
     const HttpAnswer& answer = result.answer;
