@@ -28,8 +28,7 @@ struct Parsed {
 };
 
 void add_config_file(CLI::App* command, std::string& file) {
-  command->add_option("--config", file, "Configuration file (docs/config.md)")
-      ->envname("DLO_CONFIG");
+  command->add_option("--config", file, "Configuration file (docs/config.md); also DLO_CONFIG");
 }
 
 void add_explain(CLI::App& app, Parsed& parsed, Context& context) {
@@ -376,6 +375,10 @@ int run(int argc, const char* const* argv, Context& context) {
     }
     context.err << "dlo: " << mistake_in(app, error) << "\nRun with --help for more.\n";
     return exit_usage;
+  }
+  fill_from_environment(context);
+  for (std::string* file : {&parsed.explain.config, &parsed.serve.config, &parsed.config.file}) {
+    if (file->empty()) *file = variable(context, "DLO_CONFIG");
   }
   try {
     return parsed.verb(context);

@@ -39,6 +39,7 @@ struct Context {
   static constexpr const char* usual_data = "dlo-data";
   std::string data = usual_data;
   Format format = Format::table;
+  bool data_named = false;       // `data` was said on the command line
   std::string server{};          // http://HOST:PORT; empty: the office in `data`
   std::string token{};           // what the server asks for; never printed
   std::string token_file{};      // its first line is the token

@@ -32,9 +32,15 @@ void add_output(CLI::App* command, Context& context) {
 }
 
 void add_data(CLI::App* command, Context& context) {
-  command->add_option("--data", context.data, "Directory of the office")
-      ->envname("DLO_DATA")
-      ->capture_default_str();
+  command
+      ->add_option_function<std::string>(
+          "--data",
+          [&context](const std::string& directory) {
+            context.data = directory;
+            context.data_named = true;
+          },
+          "Directory of the office; also DLO_DATA")
+      ->default_str(Context::usual_data);
 }
 
 void add_target(CLI::App* command, Context& context) {
@@ -43,18 +49,44 @@ void add_target(CLI::App* command, Context& context) {
 }
 
 void add_server(CLI::App* command, Context& context) {
-  command->add_option("--server", context.server, "Ask this server, such as http://host:8080")
-      ->envname("DLO_SERVER")
+  command
+      ->add_option("--server", context.server,
+                   "Ask this server, such as http://host:8080; also DLO_SERVER")
       ->type_name("URL");
-  command->add_option("--token", context.token, "Its token; a file does not show in ps")
-      ->envname("DLO_TOKEN")
+  command
+      ->add_option("--token", context.token, "Its token, also DLO_TOKEN; a file hides it from ps")
       ->type_name("TOKEN");
-  command->add_option("--token-file", context.token_file, "A file that begins with the token")
-      ->envname("DLO_TOKEN_FILE")
+  command
+      ->add_option("--token-file", context.token_file,
+                   "A file that begins with the token; also DLO_TOKEN_FILE")
       ->type_name("FILE");
-  command->add_option("--ca-file", context.ca_file, "Who vouches for the server (PEM)")
-      ->envname("DLO_CA_FILE")
+  command
+      ->add_option("--ca-file", context.ca_file,
+                   "Who vouches for the server (PEM); also DLO_CA_FILE")
       ->type_name("FILE");
+}
+
+std::string variable(const Context& context, std::string_view name) {
+  for (const auto& [each, value] : context.environment) {
+    if (each == name) return value;
+  }
+  return {};
+}
+
+void fill_from_environment(Context& context) {
+  // A directory that was named is meant, whatever server the environment prefers.
+  if (context.server.empty() && !context.data_named) {
+    context.server = variable(context, "DLO_SERVER");
+  }
+  if (const std::string data = variable(context, "DLO_DATA");
+      !context.data_named && !data.empty()) {
+    context.data = data;
+  }
+  if (context.token.empty() && context.token_file.empty()) {
+    context.token = variable(context, "DLO_TOKEN");
+    context.token_file = variable(context, "DLO_TOKEN_FILE");
+  }
+  if (context.ca_file.empty()) context.ca_file = variable(context, "DLO_CA_FILE");
 }
 
 void add_watch(CLI::App* command, WatchArguments& watch) {

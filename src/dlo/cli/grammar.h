@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "dlo/cli/context.h"
 #include "dlo/cli/selection.h"
@@ -33,6 +34,13 @@ void add_editing(const Grammar& grammar);  // edit, diff, repair, recipe
 void add_watching(const Grammar& grammar);  // tail, top, doctor, export, import
 void add_keys(const Grammar& grammar);      // key
 void add_help(const Grammar& grammar, const std::string& version);  // completion, man; the last
+
+/// What the environment says, where the command line says nothing. Not left to the parser: it would
+/// take variables for every verb that was not called too, and they would win over the options of
+/// the one that was.
+void fill_from_environment(Context& context);
+/// Empty if it is not set.
+[[nodiscard]] std::string variable(const Context& context, std::string_view name);
 
 // Options that many verbs share.
 void add_output(CLI::App* command, Context& context);
