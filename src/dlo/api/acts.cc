@@ -141,25 +141,30 @@ HttpResponse act_on(Office& office, const Request& request, std::string_view nam
   return carry_out(act);
 }
 
+Result<void> remember(Act& act) {
+  auto way = remember_status(act.office, act.record().id, act.record().status);
+  if (!way) return way.error();
+  act.also.push_back(std::move(*way));
+  return {};
+}
+
 Result<void> prepare_resolve(Act& act) {
   if (!is_possible(dlo::Act::resolve, act.record().status)) return conflict(already(act.record()));
   act.move.to = Status::resolved;
   act.move.resolution =
       Resolution{act.request.now, act.words.by.value_or(act.request.actor.name),
                  act.words.how.empty() ? "manual" : act.words.how, act.words.notes};
-  act.also.emplace_back(remember_status(act.record().id, act.record().status));
-  return {};
+  return remember(act);
 }
 
 Result<void> prepare_close(Act& act, dlo::Act how) {
   const Status status = act.record().status;
   if (!is_possible(how, status)) return conflict(already(act.record()));
   act.move.to = target_of(how, status);
-  if (how == dlo::Act::discard) {
-    act.also = remember_discard(act.record().id, status, act.request.now);
-  } else {
-    act.also.emplace_back(remember_status(act.record().id, status));
-  }
+  if (how != dlo::Act::discard) return remember(act);
+  auto all = remember_discard(act.office, act.record().id, status, act.request.now);
+  if (!all) return all.error();
+  act.also = std::move(*all);
   return {};
 }
 
@@ -168,9 +173,10 @@ Result<void> prepare_restore(Act& act) {
     return conflict("Dead letter " + to_string(act.record().id) + " is open (" +
                     std::string(name_of(act.record().status)) + "): there is nothing to restore.");
   }
-  auto former = former_status(act.office, act.record().id);
+  auto former = former_of(act.office, act.record().id, act.record().status);
   if (!former) return former.error();
-  act.move.to = *former;
+  act.move.to = former->status;
+  act.also = std::move(former->changes);
   return {};
 }
 

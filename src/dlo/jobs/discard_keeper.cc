@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t at_once = 100;  // one entry of the trail names them all
 constexpr std::size_t most_rounds = 10;
+constexpr const char* keeper_kind = "keeper";
+constexpr const char* adopted_key = "discards_adopted";
 
 /// One round: what is due of the next few, and what is noted of it.
 class Round {
@@ -81,11 +83,44 @@ class Round {
   std::size_t removed_ = 0;
 };
 
+/// What was discarded by a version that did not note when: its grace begins now. Looked for once in
+/// the life of an office.
+Result<void> adopt_older(Office& office, TimePoint now) {
+  const auto done = office.extras().ledger->document(keeper_kind, adopted_key);
+  if (!done) return done.error();
+  if (*done) return {};
+  Query query;
+  query.statuses = {Status::discarding};
+  query.order = Order::oldest_first;
+  query.limit = at_once;
+  do {
+    const auto page = office.list(query);
+    if (!page) return page.error();
+    std::vector<Change> changes;
+    for (const RecordHead& head : page->rows) {
+      const auto at = discarded_at(office, head.id);
+      if (!at) return at.error();
+      if (*at) continue;
+      auto noted = note_discard(office, head.id, now);
+      if (!noted) return noted.error();
+      for (Change& each : *noted) changes.push_back(std::move(each));
+    }
+    if (!changes.empty()) {
+      if (const auto applied = office.apply(changes); !applied) return applied.error();
+    }
+    query.after = page->next;
+  } while (query.after);
+  const Change last = PutDocument{keeper_kind, adopted_key, "{}", std::nullopt};
+  const auto applied = office.apply({&last, 1});
+  return applied ? Result<void>{} : applied.error();
+}
+
 }  // namespace
 
 Result<std::size_t> sweep_discarded(Office& office, Millis grace, TimePoint now) {
   std::size_t removed = 0;
   if (office.extras().ledger == nullptr) return removed;
+  if (auto adopted = adopt_older(office, now); !adopted) return adopted.error();
   for (std::size_t i = 0; i < most_rounds; ++i) {
     Round round(office, grace, now);
     const auto some = round.gather();

@@ -32,25 +32,76 @@ Result<std::string> kept(Office& office, const RecordId& id) {
   return *found ? (*found)->body : std::string();
 }
 
-}  // namespace
-
-PutDocument remember_status(const RecordId& id, Status status) {
-  // Whoever held a lease lost it when the record was closed.
-  const Status before = carries_lease(status) ? Status::pending : status;
-  return {former_kind, to_string(id), std::string(name_of(before)), std::nullopt};
+/// "archived,resolved,pending 0001767225600000": the way back, nearest first; since when, if
+/// discarded.
+std::string_view way_in(const std::string& text) {
+  return std::string_view(text).substr(0, text.find(' '));
 }
 
-std::vector<Change> remember_discard(const RecordId& id, Status status, TimePoint now) {
-  PutDocument former = remember_status(id, status);
-  *former.body += " " + digits_of(now);
-  return {std::move(former),
+std::string_view first_of(std::string_view way) {
+  return way.substr(0, way.find(','));
+}
+std::string_view rest_of(std::string_view way) {
+  const auto comma = way.find(',');
+  return comma == std::string_view::npos ? std::string_view() : way.substr(comma + 1);
+}
+
+/// `status` and whatever a record in that status goes back to. What leads in a circle is cut off.
+Result<std::string> way_back(Office& office, const RecordId& id, Status status) {
+  // Whoever held a lease lost it when the record was closed.
+  std::string way(name_of(carries_lease(status) ? Status::pending : status));
+  if (is_open(status)) return way;
+  const auto text = kept(office, id);
+  if (!text) return text.error();
+  std::string_view before = way_in(*text);
+  for (std::string_view left = before; !left.empty(); left = rest_of(left)) {
+    if (first_of(left) == name_of(status)) before = rest_of(left);
+  }
+  if (!before.empty()) way.append(",").append(before);
+  return way;
+}
+
+std::vector<Change> discarded_since(const RecordId& id, const std::string& way, TimePoint now) {
+  return {PutDocument{former_kind, to_string(id), way + " " + digits_of(now), std::nullopt},
           PutDocument{discard_kind, digits_of(now) + "-" + to_string(id), "{}", std::nullopt}};
 }
 
-Result<Status> former_status(Office& office, const RecordId& id) {
+}  // namespace
+
+Result<Change> remember_status(Office& office, const RecordId& id, Status status) {
+  auto way = way_back(office, id, status);
+  if (!way) return way.error();
+  return Change(PutDocument{former_kind, to_string(id), std::move(*way), std::nullopt});
+}
+
+Result<std::vector<Change>> remember_discard(Office& office, const RecordId& id, Status status,
+                                             TimePoint now) {
+  auto way = way_back(office, id, status);
+  if (!way) return way.error();
+  return discarded_since(id, *way, now);
+}
+
+Result<std::vector<Change>> note_discard(Office& office, const RecordId& id, TimePoint now) {
   const auto text = kept(office, id);
   if (!text) return text.error();
-  return parse_status(text->substr(0, text->find(' '))).value_or(Status::pending);
+  const std::string way(text->empty() ? name_of(Status::pending) : way_in(*text));
+  return discarded_since(id, way, now);
+}
+
+Result<Former> former_of(Office& office, const RecordId& id, Status status) {
+  const auto text = kept(office, id);
+  if (!text) return text.error();
+  Former former;
+  if (text->empty()) return former;
+  std::string_view way = way_in(*text);
+  // Offices of before this was a way: whoever is back at `resolved` goes on to where all begins.
+  if (first_of(way) == name_of(status)) way = rest_of(way);
+  former.status = parse_status(first_of(way)).value_or(Status::pending);
+  std::optional<std::string> rest;
+  if (!rest_of(way).empty()) rest = std::string(rest_of(way));
+  former.changes.emplace_back(
+      PutDocument{former_kind, to_string(id), std::move(rest), std::nullopt});
+  return former;
 }
 
 Result<std::optional<TimePoint>> discarded_at(Office& office, const RecordId& id) {

@@ -10,15 +10,24 @@
 
 namespace dlo {
 
-/// What to write along with an act that ends a record, so that a restore knows the way back.
-[[nodiscard]] PutDocument remember_status(const RecordId& id, Status status);
+/// What to write along with an act that ends a record, so that a restore knows the way back. Of one
+/// that had ended already (resolved, then archived) the whole way is kept, one restore a step.
+[[nodiscard]] Result<Change> remember_status(Office& office, const RecordId& id, Status status);
 /// The same for a discard: also since when, and that it is to be removed when its grace is over
 /// (discard_keeper.h).
-[[nodiscard]] std::vector<Change> remember_discard(const RecordId& id, Status status,
-                                                   TimePoint now);
+[[nodiscard]] Result<std::vector<Change>> remember_discard(Office& office, const RecordId& id,
+                                                           Status status, TimePoint now);
 
-/// The status a restore goes back to: `pending` if nobody remembered.
-[[nodiscard]] Result<Status> former_status(Office& office, const RecordId& id);
+/// For one that is being discarded and of which nobody noted since when.
+[[nodiscard]] Result<std::vector<Change>> note_discard(Office& office, const RecordId& id,
+                                                       TimePoint now);
+
+struct Former {
+  Status status = Status::pending;
+  std::vector<Change> changes{};  // to be written with the restore: that step has been gone back
+};
+/// What a restore of a record in `status` goes back to: `pending` if nobody remembered.
+[[nodiscard]] Result<Former> former_of(Office& office, const RecordId& id, Status status);
 /// When it was last discarded; nothing if it was closed otherwise since, or never.
 [[nodiscard]] Result<std::optional<TimePoint>> discarded_at(Office& office, const RecordId& id);
 

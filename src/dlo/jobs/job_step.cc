@@ -45,13 +45,14 @@ class Planner {
         return repair(head, std::move(item));
       case Act::regroup:
         return regroup(head, std::move(item));
+      case Act::restore:
+        return restore(head, std::move(item));
       case Act::resolve:
       case Act::archive:
       case Act::discard:
-      case Act::restore:
         break;
     }
-    return close_or_restore(head, std::move(item));
+    return close(head, std::move(item));
   }
 
  private:
@@ -69,25 +70,29 @@ class Planner {
     return item;
   }
 
-  Result<Item> close_or_restore(const RecordHead& head, Item item) const {
-    Status former = head.status;
-    if (job_.spec.act == Act::restore) {
-      const auto found = former_status(office_, head.id);
-      if (!found) return found.error();
-      former = *found;
-    }
-    Transition next = move(head, target_of(job_.spec.act, former));
+  Result<Item> restore(const RecordHead& head, Item item) const {
+    auto former = former_of(office_, head.id, head.status);
+    if (!former) return former.error();
+    item = done(std::move(item), move(head, former->status));
+    for (Change& each : former->changes) item.changes.push_back(std::move(each));
+    return item;
+  }
+
+  Result<Item> close(const RecordHead& head, Item item) const {
+    Transition next = move(head, target_of(job_.spec.act, head.status));
     if (job_.spec.act == Act::resolve) {
       next.resolution = Resolution{now_, job_.spec.by.empty() ? job_.created_by : job_.spec.by,
                                    job_.spec.how.empty() ? "job" : job_.spec.how, job_.spec.notes};
     }
     item = done(std::move(item), std::move(next));
     if (job_.spec.act == Act::discard) {
-      for (Change& each : remember_discard(head.id, head.status, now_)) {
-        item.changes.push_back(std::move(each));
-      }
-    } else if (job_.spec.act != Act::restore) {
-      item.changes.emplace_back(remember_status(head.id, head.status));
+      auto all = remember_discard(office_, head.id, head.status, now_);
+      if (!all) return all.error();
+      for (Change& each : *all) item.changes.push_back(std::move(each));
+    } else {
+      auto way = remember_status(office_, head.id, head.status);
+      if (!way) return way.error();
+      item.changes.push_back(std::move(*way));
     }
     return item;
   }

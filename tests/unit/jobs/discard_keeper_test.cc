@@ -80,6 +80,25 @@ TEST_F(DiscardKeeperTest, OtherWaysToEndAreNotRemoved) {
   EXPECT_EQ(status_of(0), Status::archived);
 }
 
+TEST_F(DiscardKeeperTest, WhatWasDiscardedBeforeAnybodyNotedWhenHasItsGraceFromNowOn) {
+  die(0, 250);
+  for (std::size_t i = 0; i < 250; ++i) move(i, Status::discarding);
+  EXPECT_EQ(sweep(noon), 0U);
+  EXPECT_EQ(waiting(), 250U);
+  EXPECT_EQ(sweep(noon + days{7} - 1ms), 0U);
+  run(Act::restore, "j1", noon + days{1}, "id:" + to_string(id_of(0)));
+  EXPECT_EQ(status_of(0), Status::pending);
+  EXPECT_EQ(sweep(noon + days{7}), 249U);
+}
+
+TEST_F(DiscardKeeperTest, OlderDiscardsAreLookedForOnceInTheLifeOfAnOffice) {
+  EXPECT_EQ(sweep(noon), 0U);
+  die(0, 1);
+  move(0, Status::discarding);
+  EXPECT_EQ(sweep(noon + days{1}), 0U);
+  EXPECT_EQ(waiting(), 0U);
+}
+
 TEST_F(DiscardKeeperTest, ManyAreRemovedInRounds) {
   die(0, 250);
   run(Act::discard, "j1", noon);

@@ -43,7 +43,7 @@ TEST_F(StepTest, SaysByWhomAndHowItWasResolvedAndRemembersTheWayBack) {
   const auto record = must(office_.get(id_of(0))).record;
   ASSERT_TRUE(record.resolution);
   EXPECT_EQ(*record.resolution, (Resolution{noon, "bo", "refunded", "ticket 12"}));
-  EXPECT_EQ(must(former_status(office_, id_of(1))), Status::exhausted);
+  EXPECT_EQ(must(former_of(office_, id_of(1), Status::resolved)).status, Status::exhausted);
 }
 
 TEST_F(StepTest, ARestoreGoesBackToWhatEachRecordWas) {
@@ -57,6 +57,48 @@ TEST_F(StepTest, ARestoreGoesBackToWhatEachRecordWas) {
   finish(back, 3);
   EXPECT_EQ(status_of(0), Status::pending);
   EXPECT_EQ(status_of(2), Status::exhausted);
+}
+
+TEST_F(StepTest, WhatWasEndedTwiceIsRestoredStepByStep) {
+  die(0, 2);
+  move(1, Status::exhausted);
+  int jobs = 0;
+  const auto run = [&](Act act) {
+    JobSpec spec;
+    spec.act = act;
+    spec.query = "source:payments";
+    finish(must(book_.plan(spec, "j" + std::to_string(++jobs), "ana", noon)), 10);
+  };
+  run(Act::resolve);
+  run(Act::archive);
+  run(Act::discard);
+  for (const Status then : {Status::archived, Status::resolved}) {
+    run(Act::restore);
+    EXPECT_EQ(status_of(0), then);
+    EXPECT_EQ(status_of(1), then);
+  }
+  run(Act::restore);
+  EXPECT_EQ(status_of(0), Status::pending);
+  EXPECT_EQ(status_of(1), Status::exhausted);
+}
+
+TEST_F(StepTest, TheWayBackNeverLeadsInACircle) {
+  die(0, 1);
+  int jobs = 0;
+  const auto run = [&](Act act) {
+    JobSpec spec;
+    spec.act = act;
+    spec.query = "source:payments";
+    finish(must(book_.plan(spec, "j" + std::to_string(++jobs), "ana", noon)), 10);
+  };
+  for (int i = 0; i < 20; ++i) {
+    run(Act::archive);
+    run(Act::discard);
+    run(Act::restore);
+    run(Act::resolve);
+  }
+  for (int i = 0; i < 3; ++i) run(Act::restore);
+  EXPECT_EQ(status_of(0), Status::pending);
 }
 
 TEST_F(StepTest, WhatIsNotPossibleIsRefusedAndDoesNotStopTheOthers) {
