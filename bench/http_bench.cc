@@ -5,6 +5,7 @@
 //
 // SECONDS of each measurement, default 3. ONLY: those whose name contains it (no-op always).
 // OFFICE: a directory that list_bench --keep filled, for lists on a large office.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -224,14 +225,35 @@ std::string settle_lines(std::string_view answer) {
   return out;
 }
 
+/// Beside the no-op route from as many connections, in turns: the disk and the machine have moods.
+void measure_cycles(const Bench& run, const std::string& payload) {
+  const std::string name = "queue cycle, 1 message, 32 conn.";
+  if (!run.wants(name)) return;
+  constexpr int rounds = 5;
+  std::vector<double> ratios;
+  for (int round = 0; round < rounds; ++round) {
+    const auto noop =
+        run_load(run.port, run.server, 32, run.seconds / rounds,
+                 [](std::size_t, std::string_view) { return request_bytes("GET", "/noop"); });
+    std::vector<int> steps(32, 0);
+    const auto cycles = run_load(
+        run.port, run.server, 32, run.seconds / rounds,
+        [&](std::size_t i, std::string_view answer) { return cycle(steps, i, answer, payload); });
+    print("no-op, past the API, 32 conn.", noop, noop, 1);
+    print(name.c_str(), cycles, noop, 1.0 / 3);
+    ratios.push_back(cycles.per_second() / noop.per_second());
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::printf("one message a request: %.2f x no-op, median of %d\n", ratios[rounds / 2], rounds);
+}
+
 void measure_queue(const Bench& run, const std::string& payload) {
   run_load(run.port, run.server, 1, 5, [done = false](std::size_t, std::string_view) mutable {
     if (std::exchange(done, true)) return std::string();
     return request_bytes("PUT", "/v1/queues/bench", "{}", "Content-Type: application/json\r\n");
   });
-  std::vector<int> steps(32, 0);
-  measure(run, "queue cycle, 1 message, 32 conn.", 32, 1.0 / 3,
-          [&](std::size_t i, std::string_view answer) { return cycle(steps, i, answer, payload); });
+  measure_cycles(run, payload);
+  std::vector<int> steps;
   const BatchForm frames{batch_frames(payload, 100), std::string(api::frames_type),
                          std::string(api::settlements_type), settlements_of};
   steps.assign(8, 0);
