@@ -1,5 +1,8 @@
 #include "dlo/api/queues.h"
 
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <utility>
 
 #include "dlo/api/answers.h"
@@ -21,9 +24,27 @@ struct Hall {
   const Clock& clock;
 };
 
-Result<std::string> queue_json(QueueWindow& window, TimePoint now) {
+/// Dead letters somebody still has to deal with, by source: what died of a queue is the office's.
+using DeadBySource = std::map<std::string, std::uint64_t, std::less<>>;
+
+Result<DeadBySource> count_dead(Office& office) {
+  const auto numbers = office.aggregate({});
+  if (!numbers) return numbers.error();
+  DeadBySource dead;
+  for (const Tally& tally : numbers->tallies) {
+    if (is_open(tally.status)) dead[tally.source] += tally.count;
+  }
+  return dead;
+}
+
+std::uint64_t whole(double rate) {
+  return static_cast<std::uint64_t>(std::llround(std::max(rate, 0.0)));
+}
+
+Result<std::string> queue_json(QueueWindow& window, const DeadBySource& dead, TimePoint now) {
   const auto stats = window.queue().stats(now);
   if (!stats) return stats.error();
+  const auto died = dead.find(window.settings().source.source);
   JsonWriter json;
   json.begin_object().member("queue", window.settings().source.source);
   write_members(json, window.settings());
@@ -32,6 +53,7 @@ Result<std::string> queue_json(QueueWindow& window, TimePoint now) {
       .member("delayed", stats->delayed)
       .member("leased", stats->leased)
       .member("held", stats->held)
+      .member("dead", died == dead.end() ? std::uint64_t{0} : died->second)
       .member("bytes", stats->bytes)
       .member("published", stats->published)
       .member("completed", stats->completed)
@@ -39,20 +61,26 @@ Result<std::string> queue_json(QueueWindow& window, TimePoint now) {
       .member("expired", stats->expired)
       .member("purged", stats->purged)
       .member("oldest", stats->oldest)
+      .member("in_per_second", whole(stats->in_per_second))
+      .member("out_per_second", whole(stats->out_per_second))
       .end_object();
   return json.take();
 }
 
-HttpResponse show_one(QueueWindow& window, TimePoint now, int status = 200) {
-  auto text = queue_json(window, now);
+HttpResponse show_one(const Hall& in, QueueWindow& window, TimePoint now, int status = 200) {
+  const auto dead = count_dead(in.office);
+  if (!dead) return problem_of(dead.error());
+  auto text = queue_json(window, *dead, now);
   return text ? json_answer(std::move(*text), status) : problem_of(text.error());
 }
 
 HttpResponse list(const Hall& in, const Request& request) {
+  const auto dead = count_dead(in.office);
+  if (!dead) return problem_of(dead.error());
   JsonWriter json;
   json.begin_object().key("queues").begin_array();
   for (const auto& window : in.hall.all()) {
-    const auto text = queue_json(*window, request.now);
+    const auto text = queue_json(*window, *dead, request.now);
     if (!text) return problem_of(text.error());
     json.raw(*text);
   }
@@ -73,7 +101,7 @@ HttpResponse declare(const Hall& in, const Request& request) {
   const auto declared = in.hall.declare(
       settings, audit_of(request, "declare", "queue/" + request.path.front(), said.take()));
   if (!declared) return problem_of(declared.error());
-  return show_one(*declared->window, request.now, declared->made ? 201 : 200);
+  return show_one(in, *declared->window, request.now, declared->made ? 201 : 200);
 }
 
 /// An act on a queue: found, audited, carried out. Office first (R4): an act that is in the trail
@@ -95,7 +123,7 @@ HttpResponse pause(const Hall& in, const Request& request, bool paused) {
     const auto done = paused ? window.queue().pause() : window.queue().resume();
     if (!done) return problem_of(done.error());
     if (!paused) window.wake();
-    return show_one(window, request.now);
+    return show_one(in, window, request.now);
   });
 }
 
@@ -162,7 +190,7 @@ HttpResponse peek(const Hall& in, const Request& request) {
 
 HttpResponse show(const Hall& in, const Request& request) {
   const auto window = in.hall.get(request.path.front());
-  return window ? show_one(**window, request.now) : problem_of(window.error());
+  return window ? show_one(in, **window, request.now) : problem_of(window.error());
 }
 
 template <typename Answer>

@@ -21,20 +21,34 @@ std::string path_of(const std::string& queue, const char* act = nullptr) {
 }
 
 void print_queues(Context& context, const std::vector<JsonValue>& queues) {
-  Table table({{"QUEUE"},
-               {"READY", Align::right},
-               {"DELAYED", Align::right},
-               {"LEASED", Align::right},
-               {"BEHIND KEY", Align::right},
-               {"BYTES", Align::right},
-               {"OLDEST"},
-               {"STATE", Align::left, false, colour_of_status}});
+  const bool wide = context.format == Format::wide || context.format == Format::csv;
+  std::vector<Column> columns{{"QUEUE"},
+                              {"READY", Align::right},
+                              {"DELAYED", Align::right},
+                              {"LEASED", Align::right},
+                              {"BEHIND KEY", Align::right},
+                              {"DEAD", Align::right},
+                              {"BYTES", Align::right},
+                              {"OLDEST"},
+                              {"STATE", Align::left, false, colour_of_status}};
+  if (wide) columns.insert(columns.end(), {{"IN/S", Align::right}, {"OUT/S", Align::right}});
+  Table table(std::move(columns));
   for (const JsonValue& queue : queues) {
     const auto oldest = time_of(queue, "oldest");
-    table.add({text_of(queue, "queue"), text_of(queue, "ready"), text_of(queue, "delayed"),
-               text_of(queue, "leased"), text_of(queue, "held"), text_of(queue, "bytes"),
-               oldest ? relative(*oldest, context.now) : "-",
-               is_true(queue, "paused") ? "paused" : ""});
+    std::vector<std::string> row{text_of(queue, "queue"),
+                                 text_of(queue, "ready"),
+                                 text_of(queue, "delayed"),
+                                 text_of(queue, "leased"),
+                                 text_of(queue, "held"),
+                                 text_of(queue, "dead"),
+                                 text_of(queue, "bytes"),
+                                 oldest ? relative(*oldest, context.now) : "-",
+                                 is_true(queue, "paused") ? "paused" : ""};
+    if (wide) {
+      row.push_back(text_of(queue, "in_per_second"));
+      row.push_back(text_of(queue, "out_per_second"));
+    }
+    table.add(std::move(row));
   }
   print(context, table);
 }

@@ -92,6 +92,32 @@ TEST_F(QueuesTest, AFailureIsDecidedByTheQueuesProfileAndADeadLetterIsInTheOffic
   EXPECT_EQ(show().at("dead_lettered"), "1");
 }
 
+TEST_F(QueuesTest, TheDeadOfAQueueAreThoseOfTheOfficeThatSomebodyHasToDealWith) {
+  declare();
+  say("PUT", "/v1/queues/others", "{}");
+  send("x", "?id=1");
+  send("y", "?id=2");
+  EXPECT_EQ(show().at("dead"), "0");
+  const Told first =
+      settle(receive().at("messages.0.lease"), "dead_letter", R"("reason":"Policy")");
+  settle(receive().at("messages.0.lease"), "dead_letter", R"("reason":"Policy")");
+  EXPECT_EQ(show().at("dead"), "2");
+  EXPECT_EQ(get("/v1/queues/others").at("dead"), "0");
+  say("POST", "/v1/dead-letters/" + first.at("dead_letter") + "/resolve", "{}");
+  EXPECT_EQ(show().at("dead"), "1");
+  EXPECT_EQ(show().at("dead_lettered"), "2");
+}
+
+TEST_F(QueuesTest, AQueueTellsHowMuchComesAndGoes) {
+  declare();
+  for (int i = 0; i < 50; ++i) send("x", "?id=" + std::to_string(i));
+  clock_.advance(Millis{2000});
+  EXPECT_NE(show().at("in_per_second"), "0");
+  EXPECT_EQ(show().at("out_per_second"), "0");
+  clock_.advance(Millis{60'000});
+  EXPECT_EQ(show().at("in_per_second"), "0");
+}
+
 TEST_F(QueuesTest, ADeadLetterOfAQueueCanBeRetriedAndIsHandedOutAgain) {
   declare(R"("profile":"service-bus")");
   send("x", "?id=1");
