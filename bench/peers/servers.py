@@ -165,6 +165,14 @@ class Ceiling(Server):
         return [str(self.program), str(self.port), str(self.folder / "log"), str(self.room)]
 
 
+class Dlo(Server):
+    """Our own server; `program` is set by the runner."""
+    program = None
+
+    def command(self):
+        return [str(self.program), "serve", "--data", str(self.folder / "office"), "--listen", f"127.0.0.1:{self.port}"]
+
+
 class Postgres(Server):
     """A cluster made once and copied for each start: initdb takes seconds. It refuses to run as root."""
     needs = ("pg_config",)

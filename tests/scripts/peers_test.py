@@ -29,6 +29,25 @@ class Medians(unittest.TestCase):
         self.assertIsNone(results().rate("safe", "enq_32c"))
 
 
+class Served(unittest.TestCase):
+    rows = (("safe", "enq_8x64", 20, 1), ("loose", "enq_8x64", 50, 1), ("sqlite-FULL", "enq_8x64", 900, 1))
+    strict = {"safe": True, "loose": False, "sqlite-FULL": True}
+
+    def test_our_server_is_compared_with_servers(self):
+        found = results(*self.rows, ("ours-http", "enq_8x64", 60, 1), strict=self.strict)
+        self.assertAlmostEqual(verdict.served(found, "enq_8x64", strict_only=True), 3.0)
+        self.assertAlmostEqual(verdict.served(found, "enq_8x64", strict_only=False), 1.2)
+        self.assertEqual(verdict.served_verdict(found, "enq_8x64"), "≥ 1 A: met")
+
+    def test_slower_than_the_best_of_any_is_not_met(self):
+        found = results(*self.rows, ("ours-http", "enq_8x64", 49, 1), strict=self.strict)
+        self.assertEqual(verdict.served_verdict(found, "enq_8x64"), "≥ 1 A: NOT met")
+        self.assertIn("≥ 1 A: NOT met", verdict.table(found, ("enq_8x64",)))
+
+    def test_it_is_no_peer_of_ours(self):
+        self.assertIn("ours-http", verdict.NO_PEERS)
+
+
 class Best(unittest.TestCase):
     rows = (("safe", "enq_32c", 20, 1), ("slow", "enq_32c", 5, 1), ("loose", "enq_32c", 50, 1),
             ("ours", "enq_32c", 900, 1), ("ceiling", "enq_32c", 999, 1))
