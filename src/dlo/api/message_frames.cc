@@ -30,6 +30,23 @@ void append_number(std::string& out, std::uint64_t value, std::size_t size) {
   }
 }
 
+/// A lease is told in hex elsewhere: its bytes are those digits in the same order, so that whoever
+/// receives frames can tell a failure as NDJSON.
+void append_lease(std::string& out, const LeaseToken& lease) {
+  for (const std::uint64_t half : {lease.high, lease.low}) {
+    for (unsigned bits = 64; bits > 0; bits -= 8)
+      out += static_cast<char>(half >> (bits - 8U) & 0xFFU);
+  }
+}
+
+LeaseToken read_lease(std::string_view bytes) noexcept {
+  std::uint64_t halves[2] = {0, 0};
+  for (std::size_t i = 0; i < 16; ++i) {
+    halves[i / 8] = halves[i / 8] << 8U | static_cast<std::uint8_t>(bytes[i]);
+  }
+  return LeaseToken{Id128{halves[0], halves[1]}};
+}
+
 bool is_plain(const Message& message) noexcept {
   return message.id.empty() && message.event_type.empty() && message.key.empty() &&
          message.correlation_id.empty() && message.content_type.empty() &&
@@ -78,8 +95,7 @@ std::string handed_frames(const std::vector<PullDesk::Handed>& handed) {
     const std::string_view payload =
         each.message->payload ? std::string_view(*each.message->payload) : std::string_view();
     append_number(out, 24 + head.size() + payload.size(), 4);
-    append_number(out, each.lease.high, 8);
-    append_number(out, each.lease.low, 8);
+    append_lease(out, each.lease);
     append_number(out, each.counters.attempt, 4);
     append_number(out, head.size(), 4);
     out += head;
@@ -95,8 +111,7 @@ Result<std::vector<PullSettlement>> read_settlements(std::string_view bytes) {
   std::vector<PullSettlement> settlements;
   settlements.reserve(bytes.size() / settlement_size);
   for (; !bytes.empty(); bytes.remove_prefix(settlement_size)) {
-    PullSettlement each{LeaseToken{Id128{number(bytes, 8), number(bytes.substr(8), 8)}},
-                        PullCompleted{}};
+    PullSettlement each{read_lease(bytes), PullCompleted{}};
     const auto outcome = static_cast<std::uint8_t>(bytes[16]);
     if (outcome == 1) {
       each.ending = PullReleased{};

@@ -18,7 +18,8 @@ namespace dlo::api {
 //              head · payload
 //   settled    16 bytes lease · u8 outcome (0 complete, 1 release)
 //
-// A head is the JSON of a message without its payload; empty where there is nothing to say.
+// The bytes of a lease are the hex digits that JSON has for it. A head is the JSON of a message
+// without its payload; empty where there is nothing to say.
 
 inline constexpr std::string_view frames_type = "application/vnd.dlo.messages";
 inline constexpr std::string_view settlements_type = "application/vnd.dlo.settlements";

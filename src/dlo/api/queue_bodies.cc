@@ -24,9 +24,10 @@ Error refuse(std::string detail) {
 }
 
 Error at_line(const Error& error, std::size_t number) {
-  return {
-      error.code, error.where,
-      "Line " + std::to_string(number) + ": " + error.detail + " Nothing of the batch was used."};
+  const bool ended = error.detail.ends_with('.');
+  return {error.code, error.where,
+          "Line " + std::to_string(number) + ": " + error.detail + (ended ? "" : ".") +
+              " Nothing of the batch was used."};
 }
 
 Result<Publication> publication(std::string_view text, TimePoint now) {

@@ -215,6 +215,20 @@ TEST_F(QueuesTest, BatchesGoAsFramesByteForByte) {
   }
 }
 
+TEST_F(QueuesTest, WhatCameInAFrameCanBeToldAsFailedInJson) {
+  declare();
+  send("x");
+  const Told got = receive("", {{"Accept", std::string(frames_type)}});
+  ASSERT_GE(got.body().size(), 20U);
+  std::string lease;
+  for (const char byte : got.body().substr(4, 16)) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    lease += digits[static_cast<unsigned char>(byte) / 16];
+    lease += digits[static_cast<unsigned char>(byte) % 16];
+  }
+  EXPECT_EQ(settle(lease, "dead_letter", R"("reason":"Policy")").at("fate"), "dead");
+}
+
 TEST_F(QueuesTest, WhoWaitsGetsAMessageAsSoonAsThereIsOneAndHoldsNoThread) {
   options_.quick_threads = 1;
   declare();
