@@ -3,6 +3,7 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "support/eventually.h"
@@ -138,6 +139,27 @@ TEST(Restart, WhatWasReadyIsReadyThoughTheClockWasSetBack) {
     EXPECT_EQ(stats.ready, 1U);
     EXPECT_EQ(stats.delayed, 1U);
     EXPECT_TRUE(shop.take_ids(5, noon + 1h - 1ms).size() == 1);
+  }
+}
+
+// Those who were retried stand where they stood, and all the others where they were published: the
+// oldest of all must not make strays of everybody behind it.
+TEST(Restart, EverybodyStandsInLineByWhenItBecameReady) {
+  const auto id = [](int number) { return std::to_string(number); };
+  for (const char* how : {"running", "closed", "killed"}) {
+    Shop shop;
+    shop.open(noon);
+    for (int i = 0; i < 3; ++i) shop.publish(id(i), noon + i * 1s);
+    const auto taken = shop.take(3, noon + 2s);
+    ASSERT_EQ(taken.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+      shop.end(taken[i], Shop::failed(taken[i], noon + 2s, i == 0 ? 5500ms : 2500ms), noon + 2s);
+    }
+    for (int i = 3; i < 10; ++i) shop.publish(id(i), noon + i * 1s);
+    if (how == std::string_view("closed")) shop.close();
+    if (how != std::string_view("running")) shop.open(noon + 20s);
+    const std::vector<std::string> expected = {"3", "4", "1", "2", "5", "6", "7", "0", "8", "9"};
+    EXPECT_EQ(shop.take_ids(20, noon + 20s), expected) << how;
   }
 }
 

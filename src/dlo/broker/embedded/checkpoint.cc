@@ -162,8 +162,9 @@ bool Loader::place(Chunk kind, std::string_view bytes) {
     std::memcpy(static_cast<void*>(block), bytes.data(), bytes.size());
   }
   for (SlotNumber i = 0; i < Slots::block_size; ++i) {
-    const Slot& slot = block[i];
+    Slot& slot = block[i];
     if (slot.place == Place::free) continue;
+    if (slot.place == Place::delayed) slot.place = Place::ready;
     QueueState* queue = holdings_.queue(slot.queue);
     if (queue == nullptr || static_cast<std::size_t>(slot.place) >= place_count) return false;
     ++queue->in(slot.place);
@@ -254,14 +255,13 @@ bool Loader::take(Chunk kind, std::string_view bytes) {
   return false;
 }
 
-// Lines are made anew when work begins; until then what waits is ready and what was held is leased.
+// Lines are made anew when work begins; until then what waits is ready.
 void Loader::finish() {
   for (const LeaseNote& note : leases_) {
     Lease& lease = holdings_.adopt_lease(note.slot);
     lease.started = note.started;
     lease.started_at = note.started_at;
   }
-  holdings_.forget_lines();
   for (const auto slot : arrivals_) holdings_.arrive(slot, TimePoint{});
 }
 

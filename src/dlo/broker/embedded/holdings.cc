@@ -282,12 +282,6 @@ Lease& Holdings::adopt_lease(SlotNumber number) {
   return lease(number, 0, TimePoint{});
 }
 
-void Holdings::forget_lines() {
-  for (SlotNumber number = 0; number < slots_.size(); ++number) {
-    if (slots_[number].place == Place::delayed) move_to(number, Place::ready);
-  }
-}
-
 Lease* Holdings::lease_of(SlotNumber number) noexcept {
   if (number >= slots_.size() || slots_[number].place != Place::leased) return nullptr;
   return &leases_[slots_[number].time()];

@@ -134,8 +134,6 @@ class Holdings {
   // --- reading a checkpoint back
   /// A lease whose slot says so already.
   Lease& adopt_lease(SlotNumber slot);
-  /// Who was ready or delayed is ready until `begin_work` looks.
-  void forget_lines();
 
   // --- time
   void begin_work(TimePoint now);
@@ -165,6 +163,11 @@ class Holdings {
   void unlink(SlotNumber slot) noexcept;
   void drop(SlotNumber slot, std::uint32_t body_segment) noexcept;
   void begin_turn(SlotNumber head, TimePoint now);
+  struct Strays {  // by when they became ready
+    std::vector<SlotNumber> ahead;
+    std::vector<SlotNumber> others;
+  };
+  Strays find_strays(QueueState& queue, TimePoint now);
   void delay(SlotNumber slot, TimePoint now);
   void end_delays(TimePoint now);
   void clock_went_back(Millis jump);

@@ -109,43 +109,54 @@ void Holdings::detach(SlotNumber number) {
   move_to(number, Place::ready);
 }
 
-/// Everybody who stands nowhere takes the place that is his at `now`.
-void Holdings::line_up(QueueState& queue, TimePoint now) {
-  queue.unlined = false;
+/// From the newest to the oldest: who became ready later than somebody published after him strayed,
+/// because he was retried, delayed or returned. His `next` is himself until he stands in line.
+Holdings::Strays Holdings::find_strays(QueueState& queue, TimePoint now) {
+  constexpr SlotNumber soon = 64;  // neighbours are usually published one after the other
+  Strays strays;
+  auto earliest = end_of_time;
   const auto moment = pack(now);
-  std::vector<SlotNumber> strayed;  // not in the order of publication: retried, delayed, returned
-  std::vector<SlotNumber> ahead;
-  std::vector<SlotNumber> in_order;
-  std::uint64_t last = 0;
-  for (auto at = queue.all.oldest; at != no_slot; at = slots_[at].newer) {
-    if (!waits(at) || slots_[at].place == Place::held) continue;
-    const auto time = slots_[at].time();
-    move_to(at, time > moment ? Place::delayed : Place::ready);
-    if (time > moment) {
-      delay(at, now);
-    } else if (slots_[at].ahead) {
-      ahead.push_back(at);
-    } else if (time < last) {
-      strayed.push_back(at);
-    } else {
-      last = time;
-      in_order.push_back(at);
-    }
+  for (auto at = queue.all.newest; at != no_slot; at = slots_[at].older) {
+    if (at >= soon) __builtin_prefetch(&slots_[at - soon]);
+    const Slot& slot = slots_[at];
+    if (slot.place != Place::ready && slot.place != Place::delayed) continue;
+    const auto time = slot.time();
+    const auto place = time > moment ? Place::delayed : Place::ready;
+    if (slot.place != place) move_to(at, place);
+    if (place == Place::delayed) continue;
+    const bool strayed = slot.ahead || time > earliest;
+    slots_.set_next(at, strayed ? at : no_slot);
+    if (strayed) (slot.ahead ? strays.ahead : strays.others).push_back(at);
+    if (!strayed) earliest = time;
   }
   const auto older = [this](SlotNumber a, SlotNumber b) {
     return slots_[a].time() < slots_[b].time();
   };
-  std::stable_sort(strayed.begin(), strayed.end(), older);
-  std::stable_sort(ahead.begin(), ahead.end(), older);
-  for (const auto number : ahead) queue.lineup.push_interrupted(slots_, number);
-  auto stray = strayed.begin();
-  for (const auto number : in_order) {
-    for (; stray != strayed.end() && older(*stray, number); ++stray) {
+  for (auto* all : {&strays.ahead, &strays.others}) {
+    std::reverse(all->begin(), all->end());
+    std::stable_sort(all->begin(), all->end(), older);
+  }
+  return strays;
+}
+
+/// Everybody who stands nowhere takes the place that is his at `now`. Twice over the chain rather
+/// than once with a list of it: there may be many millions.
+void Holdings::line_up(QueueState& queue, TimePoint now) {
+  queue.unlined = false;
+  const Strays strays = find_strays(queue, now);
+  for (const auto number : strays.ahead) queue.lineup.push_interrupted(slots_, number);
+  auto stray = strays.others.begin();
+  for (auto at = queue.all.oldest; at != no_slot; at = slots_[at].newer) {
+    const Slot& slot = slots_[at];
+    if (slot.place == Place::delayed) delay(at, now);
+    if (slot.place != Place::ready || slot.ahead || slot.next == at) continue;
+    const auto time = slot.time();
+    for (; stray != strays.others.end() && slots_[*stray].time() < time; ++stray) {
       queue.lineup.push(slots_, *stray);
     }
-    queue.lineup.push(slots_, number);
+    queue.lineup.push(slots_, at);
   }
-  for (; stray != strayed.end(); ++stray) queue.lineup.push(slots_, *stray);
+  for (; stray != strays.others.end(); ++stray) queue.lineup.push(slots_, *stray);
 }
 
 void Holdings::begin_work(TimePoint now) {
