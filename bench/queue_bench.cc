@@ -2,11 +2,15 @@
 //   queue_bench                     every claim, printed beside its goal
 //   queue_bench keys N              memory, with N messages to a key
 //   queue_bench restarts N          restart with N messages waiting
-//   queue_bench sizes|moves|idling|lateness|dedupe|stalls    one claim, in a process of its own
+//   queue_bench fill DIR N          ... the two halves of that: N messages and kill -9
+//   queue_bench restart DIR         ... and how long the next start takes, for profilers
+//   queue_bench sizes [LIST]        memory and disk, a million messages in lists of LIST
+//   queue_bench moves|idling|lateness|dedupe|stalls          one claim, in a process of its own
 //   queue_bench cycles N [BATCH]    N messages through publish, receive, settle: for callgrind
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -14,6 +18,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -80,11 +85,11 @@ SourceOptions jobs() {
   return options;
 }
 
-void fill(EmbeddedQueue& queue, std::size_t count, Millis delay = 0ms) {
+void fill(EmbeddedQueue& queue, std::size_t count, Millis delay = 0ms, std::size_t list = 512) {
   std::vector<Publication> batch;
   for (std::size_t i = 0; i < count;) {
     batch.clear();
-    for (; batch.size() < 512 && i < count; ++i) {
+    for (; batch.size() < list && i < count; ++i) {
       Publication publication;
       publication.message = kilobyte(i);
       publication.delay = delay;
@@ -100,7 +105,8 @@ std::size_t drain(EmbeddedQueue& queue, std::size_t batch, std::size_t limit = S
     const auto got = must(queue.receive({std::min(batch, limit - done), 60s, 0ms}, wall()));
     if (got.empty()) break;
     std::vector<Settlement> settlements;
-    for (const auto& each : got) settlements.push_back({each.lease, Completed{}});
+    settlements.reserve(got.size());
+    for (const auto& each : got) settlements.emplace_back(each.lease, Completed{});
     must(queue.settle(settlements, wall()));
     done += got.size();
   }
@@ -124,22 +130,35 @@ void say(const char* what, double value, const char* unit, const char* goal) {
   std::fflush(stdout);
 }
 
-void sizes() {
+/// What the files of a directory take on the disk.
+double allocated(const std::string& path) {
+  double total = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    struct stat file{};
+    if (::stat(entry.path().c_str(), &file) == 0)
+      total += static_cast<double>(file.st_blocks) * 512;
+  }
+  return total;
+}
+
+void sizes(std::size_t list) {
   const bench::Scratch folder = folder_here();
   const std::size_t count = 1'000'000;
   auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
   auto queue = must(queues->declare(jobs()));
-  fill(*queue, 1000);
+  fill(*queue, 1000, 0ms, list);
   const double before = anonymous();
   const auto began = Steady::now();
-  fill(*queue, count);
-  say("enqueue, one caller, lists of 512", static_cast<double>(count) / seconds_since(began), "/s",
-      "");
+  fill(*queue, count, 0ms, list);
+  say(("enqueue, one caller, lists of " + std::to_string(list)).c_str(),
+      static_cast<double>(count) / seconds_since(began), "/s", "");
   say("memory per waiting message", (anonymous() - before) / static_cast<double>(count), "bytes",
       "<= 40");
   auto stats = queues->journal_stats();
   const auto messages = static_cast<double>(count + 1000);
   say("disk per message", static_cast<double>(stats.live_bytes) / messages, "bytes", "<= 1080");
+  say("... with the checkpoint and the next segment", allocated(folder.path()) / messages, "bytes",
+      "");
   const auto drained = Steady::now();
   drain(*queue, 512);
   say("lease + complete, one caller, lists of 512", messages / seconds_since(drained), "/s", "");
@@ -183,20 +202,26 @@ double restart_millis(const std::string& path, bool expects_one) {
   return took;
 }
 
-void restarts(std::size_t count, const char* goal) {
-  const bench::Scratch folder = folder_here();
-  const bench::Scratch killed = folder_here();
-  {
-    auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
+/// Fills a directory and dies without a word, as kill -9 would have it.
+void fill_and_die(const std::string& path, std::size_t count) {
+  const auto child = ::fork();
+  if (child == 0) {
+    auto queues = must(EmbeddedQueues::open(path, wall()));
     auto queue = must(queues->declare(jobs()));
     fill(*queue, count);
-    // What the kernel has now is what kill -9 would leave.
-    std::filesystem::copy(folder.path(), killed.path());
-    must(queues->close());
+    ::raise(SIGKILL);
   }
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) std::exit(1);
+}
+
+void restarts(std::size_t count, const char* goal) {
+  const bench::Scratch folder = folder_here();
+  fill_and_die(folder.path(), count);
   const std::string what = "restart to first lease, " + std::to_string(count) + " waiting";
+  say((what + ", killed").c_str(), restart_millis(folder.path(), count > 0), "ms", goal);
+  must(must(EmbeddedQueues::open(folder.path(), wall()))->close());
   say(what.c_str(), restart_millis(folder.path(), count > 0), "ms", goal);
-  say((what + ", killed").c_str(), restart_millis(killed.path(), count > 0), "ms", goal);
 }
 
 /// A million delays that end within two seconds: how late is the consumer that waits for them?
@@ -370,20 +395,32 @@ int main(int argc, char** argv) {
     keys(std::stoul(argv[2]));  // in a process of its own: memory once used would flatter it
     return 0;
   }
+  if (what == "sizes") {
+    sizes(argc > 2 ? std::stoul(argv[2]) : 512);
+    return 0;
+  }
   const std::pair<std::string_view, void (*)()> claims[] = {
-      {"sizes", sizes},       {"moves", moves},   {"idling", idling},
-      {"lateness", lateness}, {"dedupe", dedupe}, {"stalls", stalls},
+      {"moves", moves},   {"idling", idling}, {"lateness", lateness},
+      {"dedupe", dedupe}, {"stalls", stalls},
   };
   for (const auto& [name, measure] : claims) {
     if (what != name) continue;
     measure();
     return 0;
   }
+  if (what == "fill") {
+    fill_and_die(argv[2], std::stoul(argv[3]));
+    return 0;
+  }
+  if (what == "restart") {
+    say("restart to first lease", restart_millis(argv[2], true), "ms", "");
+    return 0;
+  }
   if (what == "restarts") {
     restarts(std::stoul(argv[2]), "");
     return 0;
   }
-  sizes();
+  sizes(512);
   restarts(0, "<= 50");
   restarts(1'000'000, "<= 300");
   if (std::getenv("BENCH_LARGE") != nullptr) restarts(10'000'000, "<= 2000");

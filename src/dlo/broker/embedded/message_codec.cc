@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "dlo/broker/embedded/message_shelf.h"
 #include "dlo/broker/embedded/records.h"
 #include "dlo/broker/moments.h"
 
@@ -153,7 +154,7 @@ void read_fields(ByteReader& from, TimePoint published, Message& message, Messag
 
 std::shared_ptr<Message> decode_message(const StoredMessage& stored) {
   ByteReader from(stored.meta);
-  auto message = std::make_shared<Message>();
+  auto message = std::allocate_shared<Message>(ShelfAllocator<Message>());
   read_fields(from, stored.tail.now, *message, nullptr);
   if (message->payload) message->payload->assign(stored.payload);
   return from.ok() && from.at_end() ? message : nullptr;

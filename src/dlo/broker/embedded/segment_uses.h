@@ -1,7 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
+#include <utility>
 #include <vector>
 
 namespace dlo::embedded {
@@ -19,12 +20,8 @@ class SegmentUses {
  public:
   /// The segment that holds record `sequence`; the first one seen in it is its base.
   SegmentUse& at(std::uint32_t segment, std::uint64_t sequence) {
-    if (uses_.empty()) first_ = segment;
-    while (segment < first_) {
-      uses_.emplace_front();
-      --first_;
-    }
-    while (segment >= first_ + uses_.size()) uses_.emplace_back();
+    if (!known(segment)) [[unlikely]]
+      make(segment);
     SegmentUse& use = uses_[segment - first_];
     if (use.base == 0) use.base = sequence;
     return use;
@@ -57,10 +54,10 @@ class SegmentUses {
       bytes_ -= uses_[segment - first_].bytes;
       uses_[segment - first_] = {};
     }
-    while (!uses_.empty() && uses_.front().base == 0 && uses_.front().records == 0) {
-      uses_.pop_front();
-      ++first_;
-    }
+    const auto needed = [](const SegmentUse& use) { return use.base != 0 || use.records != 0; };
+    const auto first = std::find_if(uses_.begin(), uses_.end(), needed);
+    first_ += static_cast<std::uint32_t>(first - uses_.begin());
+    uses_.erase(uses_.begin(), first);
   }
   /// As a checkpoint has it.
   void restore(std::uint32_t segment, const SegmentUse& use) {
@@ -80,9 +77,18 @@ class SegmentUses {
   [[nodiscard]] bool known(std::uint32_t segment) const noexcept {
     return segment >= first_ && segment - first_ < uses_.size();
   }
+  void make(std::uint32_t segment) {
+    if (uses_.empty()) first_ = segment;
+    if (segment < first_) {
+      uses_.insert(uses_.begin(), first_ - segment, SegmentUse{});
+      first_ = segment;
+    }
+    uses_.resize(std::max<std::size_t>(uses_.size(), segment - first_ + 1));
+  }
   std::uint32_t first_ = 0;
   std::uint64_t bytes_ = 0;
-  std::deque<SegmentUse> uses_;
+  std::vector<SegmentUse>
+      uses_;  // asked several times for every message; segments come and go seldom
 };
 
 }  // namespace dlo::embedded
