@@ -54,14 +54,15 @@ class Office {
   virtual Result<Aggregate> aggregate(const AggregateRequest& request) = 0;
 
   /// Leases up to `limit` records whose `next_retry_at` is not after `now`, longest due first
-  /// (then by number), until `now + lease_for`, and counts the claim (`Counters::fetch`).
-  /// `waiting` stays waiting, `pending` becomes `retrying`; no other status is handed out. First,
-  /// leases that ended by `now` are taken back, whatever `limit` and `source` are: `retrying`
-  /// becomes `pending` again and is due as before, so no state is without an exit (I7); a
-  /// `replaying` record keeps its status for the replayer to take over. No record is in two live
-  /// leases. `source` empty: any. invalid_argument unless `lease_for` is positive.
+  /// (then by number; a priority counts as a head start: `turn_of` in rules.h), until `now +
+  /// lease_for`, and counts the claim (`Counters::fetch`). `waiting` stays waiting, `pending`
+  /// becomes `retrying`; no other status is handed out. First, leases that ended by `now` are taken
+  /// back, whatever `limit` and `from` are: `retrying` becomes `pending` again and is due as
+  /// before, so no state is without an exit (I7); a `replaying` record keeps its status for the
+  /// replayer to take over. No record is in two live leases. invalid_argument unless `lease_for` is
+  /// positive.
   virtual Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                           const std::string& source) = 0;
+                                           const ClaimFrom& from) = 0;
 
   /// Extends live leases to `now + lease_for`, never shortening one; answers for each whether it
   /// was still live at `now`. A lease is live while `now` is before its end. Not a change of the

@@ -1,5 +1,6 @@
 #include "dlo/store/query.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace dlo {
@@ -17,6 +18,11 @@ std::optional<std::int64_t> parse_whole(std::string_view text) noexcept {
 }
 
 }  // namespace
+
+bool takes(const ClaimFrom& from, const std::string& source) noexcept {
+  if (!from.source.empty()) return source == from.source;
+  return !std::ranges::binary_search(from.without, source);
+}
 
 std::string to_string(const Cursor& cursor) {
   if (cursor.walk == Walk::by_arrival) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dlo/core/dead_letter.h"
@@ -203,12 +204,38 @@ struct GroupFilter {
   std::optional<TimePoint> seen_before;  // last_seen < this
 };
 
+/// Whose records `claim` hands out. A plain text names one source.
+struct ClaimFrom {
+  ClaimFrom() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): most callers have one source, or want any
+  ClaimFrom(std::string one) : source(std::move(one)) {}
+  ClaimFrom(const char* one) : source(one) {}  // NOLINT(google-explicit-constructor): as above
+
+  std::string source;                // empty: any ...
+  std::vector<std::string> without;  // ... but these, which others hand out; sorted
+  bool operator==(const ClaimFrom&) const = default;
+};
+/// Whether records of `source` are among them.
+[[nodiscard]] bool takes(const ClaimFrom& from, const std::string& source) noexcept;
+
+/// What became of dead letters since the office was made (S2-25). Numbers only rise.
+struct Lifetime {
+  std::uint64_t enqueued = 0;          // deaths, occurrences included
+  std::uint64_t retry_success = 0;     // a retry of a dead letter worked
+  std::uint64_t retry_failed = 0;      // ... or did not
+  std::uint64_t exhausted = 0;         // its automatic retries were used up
+  std::uint64_t manually_retried = 0;  // somebody asked for a retry
+  std::uint64_t archived = 0;
+  bool operator==(const Lifetime&) const = default;
+};
+
 struct AggregateRequest {
   bool tallies = true;
   std::size_t groups = 0;                          // how many groups, 0 for none
   GroupOrder group_order = GroupOrder::last_seen;  // largest first; then last_seen, fingerprint
   GroupFilter group_filter;
   std::optional<Id128> only_group;  // the one with this fingerprint, whatever `groups` says
+  std::optional<ClaimFrom> due;     // when will `claim` have something to do there?
 };
 
 struct Aggregate {
@@ -216,6 +243,11 @@ struct Aggregate {
   std::vector<GroupSummary> groups;
   std::vector<GroupSummary> strands;  // with `only_group`: what it was merged from, by fingerprint
   std::uint64_t last_change = 0;
+  Lifetime lifetime;  // with `tallies`
+  /// With `due`: no `claim` before this moment hands anything out or takes anything back, so nobody
+  /// need ask. The earliest `next_retry_at` of what can be handed out, or the end of the lease that
+  /// ends first, whatever its source. Empty: nothing is scheduled and nothing is leased.
+  std::optional<TimePoint> next_due;
   std::uint64_t unindexed_payloads = 0;  // lag of the payload text index
 };
 

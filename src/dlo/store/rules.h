@@ -87,6 +87,13 @@ void touch(DeadLetter& record, std::uint64_t change) noexcept;
 /// Whether `claim` may hand it out at `now`, ended leases having been taken back.
 [[nodiscard]] bool is_due(const DeadLetter& record, const std::optional<Lease>& lease,
                           TimePoint now) noexcept;
+/// Its place in the line of what is due: a message of high priority stands where one of normal
+/// priority would that fell due `head_start` earlier, one of low priority behind. Whoever has
+/// waited long enough comes first, so nobody starves (S2-51).
+[[nodiscard]] TimePoint turn_of(TimePoint due, Priority priority) noexcept;
+inline constexpr Millis head_start = std::chrono::minutes{5};
+inline constexpr std::size_t priorities = 3;
+
 /// Whether a record in this status can be handed out once its time has come.
 [[nodiscard]] bool is_claimable(Status status) noexcept;
 /// A due record under a new lease.
@@ -121,6 +128,11 @@ struct Movement {
   std::vector<GroupMove> groups;  // at most two
 };
 [[nodiscard]] Movement movement(const DeadLetter* before, const DeadLetter* after);
+/// The same for what is counted for ever. Of facts that a list does not show only `resolution` of
+/// `after` is looked at.
+[[nodiscard]] Lifetime lifetime_move(const DeadLetter* before, const DeadLetter* after) noexcept;
+void add(Lifetime& sum, const Lifetime& move) noexcept;
+
 /// A group before its first death.
 [[nodiscard]] GroupSummary new_group(const GroupMove& move, const DeadLetter& arrival);
 /// `record` is what arrived; looked at only if the move is an arrival.

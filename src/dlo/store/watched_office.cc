@@ -66,8 +66,8 @@ Result<Aggregate> WatchedOffice::aggregate(const AggregateRequest& request) {
 }
 
 Result<std::vector<Claim>> WatchedOffice::claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                                const std::string& source) {
-  return watched(inner_.claim(limit, now, lease_for, source));
+                                                const ClaimFrom& from) {
+  return watched(inner_.claim(limit, now, lease_for, from));
 }
 
 Result<std::vector<bool>> WatchedOffice::renew(std::span<const LeaseToken> leases, TimePoint now,

@@ -27,7 +27,7 @@ class WatchedOffice final : public Office {
   Result<Page> list(const Query& query) override;
   Result<Aggregate> aggregate(const AggregateRequest& request) override;
   Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                   const std::string& source) override;
+                                   const ClaimFrom& from) override;
   Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
                                   Millis lease_for) override;
   Result<std::vector<ChangeNote>> changes_since(std::uint64_t after, std::size_t limit) override;

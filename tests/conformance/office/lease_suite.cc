@@ -208,6 +208,85 @@ TEST_P(OfficeSuite, ClaimsCanBeKeptToOneSource) {
   EXPECT_EQ(ids_of(claim(10, noon, seconds{30}, "payments")), std::vector{id_of(2)});
 }
 
+DeadLetter of_source(DeadLetter letter, const std::string& source) {
+  Message message = message_of(letter);
+  message.source = source;
+  letter.message = share(message);
+  return letter;
+}
+
+TEST_P(OfficeSuite, ClaimsCanLeaveOutSourcesThatOthersHandOut) {
+  std::vector<Change> changes;
+  std::uint64_t n = 0;
+  for (const char* source : {"orders", "a", "", "z", "orders2", "mail"}) {
+    ++n;
+    changes.push_back(append_of(of_source(a_waiting(n, noon - seconds{n}), source)));
+    changes.push_back(append_of(of_source(a_waiting(n + 10, noon - seconds{n}), source)));
+  }
+  apply(changes);
+  ClaimFrom from;
+  from.without = {"a", "mail", "nobody", "z"};
+  EXPECT_EQ(ids_of(claim(3, noon, seconds{30}, from)), (std::vector{id_of(5), id_of(15), id_of(3)}))
+      << "longest due first, across sources";
+  EXPECT_EQ(ids_of(claim(9, noon, seconds{30}, from)),
+            (std::vector{id_of(13), id_of(1), id_of(11)}));
+  EXPECT_EQ(claim(9, noon, seconds{30}).size(), 6U) << "the others are still there";
+}
+
+DeadLetter of_priority(DeadLetter letter, Priority priority) {
+  Message message = message_of(letter);
+  message.priority = priority;
+  letter.message = share(message);
+  return letter;
+}
+
+TEST_P(OfficeSuite, PriorityIsAHeadStartSoThatNobodyStarves) {  // S2-51
+  using enum Priority;
+  const auto due = [](std::uint64_t n, std::chrono::minutes ago, Priority priority) {
+    return append_of(of_priority(a_waiting(n, noon - ago), priority));
+  };
+  using std::chrono::minutes;
+  apply({due(1, minutes{0}, low), due(2, minutes{0}, normal), due(3, minutes{0}, high),
+         due(4, minutes{6}, low), due(5, minutes{4}, low), due(6, minutes{11}, low),
+         append_of(of_priority(a_waiting(7, noon + Millis{1}), high))});
+  const std::vector expected{id_of(6), id_of(3), id_of(4), id_of(2), id_of(5), id_of(1)};
+  EXPECT_EQ(ids_of(claim(3, noon, seconds{30}, "orders")),
+            std::vector(expected.begin(), expected.begin() + 3))
+      << "a low one that waited ten minutes longer goes before a high one";
+  EXPECT_EQ(ids_of(claim(9, noon)), std::vector(expected.begin() + 3, expected.end()));
+  EXPECT_EQ(next_due(), noon + Millis{1}) << "a head start makes nothing due";
+}
+
+TEST_P(OfficeSuite, ItIsKnownWhenTheNextIsDueWithoutAsking) {
+  EXPECT_EQ(next_due(), std::nullopt);
+  apply({append_of(a_waiting(1, noon + hours{2})),
+         append_of(of_source(a_waiting(2, noon + hours{1}), "payments")),
+         append_of(of_source(a_waiting(3, noon + hours{3}), "z"))});
+  EXPECT_EQ(next_due(), noon + hours{1});
+  EXPECT_EQ(next_due("orders"), noon + hours{2});
+  EXPECT_EQ(next_due("nobody"), std::nullopt);
+  ClaimFrom from;
+  from.without = {"orders", "payments"};
+  EXPECT_EQ(next_due(from), noon + hours{3});
+  apply_one(to(Status::pending, 2));
+  EXPECT_EQ(next_due(), noon + hours{1}) << "a dead letter whose retry is scheduled";
+  Transition never = to(Status::pending, 2);
+  never.clear_next_retry = true;
+  apply_one(never);
+  EXPECT_EQ(next_due(), noon + hours{2});
+}
+
+TEST_P(OfficeSuite, AskingBeforeALeaseEndsIsInVain) {
+  append(a_waiting(1, noon));
+  const auto held = claim(1, noon, seconds{30});
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_EQ(next_due(), noon + seconds{30}) << "then it is taken back";
+  must(office().renew({{held[0].lease}}, noon + seconds{10}, seconds{30}));
+  EXPECT_EQ(next_due(), noon + seconds{40});
+  apply_one(settle(held[0], Status::resolved, noon + seconds{11}));
+  EXPECT_EQ(next_due(), std::nullopt);
+}
+
 TEST_P(OfficeSuite, RenewingExtendsLiveLeasesAndOnlyThose) {
   apply({append_of(a_waiting(1, noon)), append_of(a_waiting(2, noon))});
   const auto claims = claim(2, noon, seconds{30});

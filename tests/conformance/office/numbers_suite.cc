@@ -244,5 +244,56 @@ TEST_P(OfficeSuite, GroupsComeByLastSeenOrBySize) {
   EXPECT_TRUE(order_of(office(), GroupOrder::last_seen, 0).empty());
 }
 
+TEST_P(OfficeSuite, WhatBecameOfDeadLettersIsCountedForEver) {  // S2-25
+  const auto lifetime = [this] { return must(office().aggregate({})).lifetime; };
+  DeadLetter scheduled = a_letter(1);
+  scheduled.next_retry_at = noon;
+  apply({append_of(scheduled), append_of(a_waiting(2, noon + std::chrono::hours{9}))});
+  append(scheduled);
+  EXPECT_EQ(lifetime(), (Lifetime{.enqueued = 1})) << "once, and not what only waits";
+
+  const auto settle = [&](Status status) {
+    const Claim one = claim(1, noon + std::chrono::hours{1}).at(0);
+    Transition end = to(status, 1, noon + std::chrono::hours{1});
+    end.lease = one.lease;
+    end.counters = one.record.counters;
+    return end;
+  };
+  Transition failed = settle(Status::pending);
+  ++failed.counters->failure;
+  failed.next_retry_at = noon;
+  apply_one(failed);
+  EXPECT_EQ(lifetime(), (Lifetime{.enqueued = 1, .retry_failed = 1}));
+  Transition given_back = settle(Status::pending);
+  apply_one(given_back);
+  EXPECT_EQ(lifetime().retry_failed, 1U) << "it did not run";
+  Transition last = settle(Status::exhausted);
+  ++last.counters->failure;
+  last.clear_next_retry = true;
+  apply_one(last);
+  EXPECT_EQ(lifetime(), (Lifetime{.enqueued = 1, .retry_failed = 2, .exhausted = 1}));
+
+  Transition asked = to(Status::pending, 1);
+  asked.next_retry_at = noon + std::chrono::minutes{1};
+  apply_one(asked);
+  Transition done = settle(Status::resolved);
+  done.resolution = Resolution{noon, "engine", "retried", ""};
+  apply_one(done);
+  apply_one(to(Status::archived, 1));
+  const Lifetime all{.enqueued = 1,
+                     .retry_success = 1,
+                     .retry_failed = 2,
+                     .exhausted = 1,
+                     .manually_retried = 1,
+                     .archived = 1};
+  EXPECT_EQ(lifetime(), all);
+  EXPECT_NE(refusal_of({append_of(a_letter(3)), to(Status::retrying, 3)}), Code{});
+  EXPECT_EQ(lifetime(), all) << "what was refused did not happen";
+  reopen();
+  if (GetParam().durable) {
+    EXPECT_EQ(lifetime(), all) << "a restart forgets nothing";
+  }
+}
+
 }  // namespace
 }  // namespace dlo::testing

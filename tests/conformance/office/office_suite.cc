@@ -77,8 +77,15 @@ bool OfficeSuite::is_there(const RecordId& id) {
 }
 
 std::vector<Claim> OfficeSuite::claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                      const std::string& source) {
-  return must(office().claim(limit, now, lease_for, source));
+                                      const ClaimFrom& from) {
+  return must(office().claim(limit, now, lease_for, from));
+}
+
+std::optional<TimePoint> OfficeSuite::next_due(const ClaimFrom& from) {
+  AggregateRequest request;
+  request.tallies = false;
+  request.due = from;
+  return must(office().aggregate(request)).next_due;
 }
 
 bool OfficeSuite::is_refused_here(const Query& query) {

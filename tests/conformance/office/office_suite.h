@@ -64,7 +64,8 @@ class OfficeSuite : public ::testing::TestWithParam<OfficeBackend> {
   DeadLetter record(const RecordId& id) { return detail(id).record; }
   bool is_there(const RecordId& id);
   std::vector<Claim> claim(std::size_t limit, TimePoint now, Millis lease_for = Millis{30'000},
-                           const std::string& source = "");
+                           const ClaimFrom& from = {});
+  std::optional<TimePoint> next_due(const ClaimFrom& from = {});
 
   /// Every match, page after page. Fails the test if the pages do not come to an end.
   std::vector<RecordHead> walk(Query query);

@@ -32,6 +32,12 @@ Hooks on_claims(std::function<void(std::vector<Claim>&)> spoil) {
   return hooks;
 }
 
+Hooks on_numbers(std::function<void(Aggregate&)> spoil) {
+  Hooks hooks;
+  hooks.numbers = std::move(spoil);
+  return hooks;
+}
+
 /// Every claim is handed out a second time, to the next who asks.
 Hooks with_everything_claimed_twice() {
   struct Memory {
@@ -78,7 +84,33 @@ std::vector<Sabotage> claims() {
       {"one token serves all", {"ALeaseTokenIsNeverHandedOutTwice"}, with_one_token_for_all()},
       {"sources are not told apart",
        {"ClaimsCanBeKeptToOneSource", "EndedLeasesOfOtherSourcesAreTakenBackToo"},
-       on_request([](auto& request) { request.source.clear(); })},
+       on_request([](auto& request) { request.from.source.clear(); })},
+      {"nothing is left out",
+       {"ClaimsCanLeaveOutSourcesThatOthersHandOut"},
+       on_request([](auto& request) { request.from.without.clear(); })},
+      {"one source too many is left out",
+       {"ClaimsCanLeaveOutSourcesThatOthersHandOut"},
+       on_request([](auto& request) {
+         if (!request.from.without.empty()) request.from.without.emplace_back("orders2");
+         std::ranges::sort(request.from.without);
+       })},
+      {"failed retries are not counted",
+       {"WhatBecameOfDeadLettersIsCountedForEver"},
+       on_numbers([](Aggregate& numbers) { numbers.lifetime.retry_failed = 0; })},
+      {"priority is everything",
+       {"PriorityIsAHeadStartSoThatNobodyStarves"},
+       on_claims([](std::vector<Claim>& claims) {
+         std::ranges::stable_sort(claims, std::ranges::greater{},
+                                  [](const Claim& one) { return one.record.message->priority; });
+       })},
+      {"the next is said to be due too late",
+       {"ItIsKnownWhenTheNextIsDueWithoutAsking", "AskingBeforeALeaseEndsIsInVain"},
+       on_numbers([](Aggregate& numbers) {
+         if (numbers.next_due) *numbers.next_due += Millis{1};
+       })},
+      {"nobody knows when the next is due",
+       {"ItIsKnownWhenTheNextIsDueWithoutAsking", "AskingBeforeALeaseEndsIsInVain"},
+       on_numbers([](Aggregate& numbers) { numbers.next_due.reset(); })},
       {"leases never end",
        {"ALeasedRecordIsHiddenUntilItsLeaseEnds"},
        on_request([](auto& request) { request.lease_for = hours{1'000}; })},

@@ -36,10 +36,10 @@ class SabotagedOffice final : public Office, private Ledger, private PoisonBook 
     return after(good_.aggregate(request), hooks_.numbers);
   }
   Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                   const std::string& source) override {
-    Hooks::ClaimRequest asked{limit, now, lease_for, source};
+                                   const ClaimFrom& from) override {
+    Hooks::ClaimRequest asked{limit, now, lease_for, from};
     if (hooks_.claim) hooks_.claim(asked);
-    return after(good_.claim(asked.limit, asked.now, asked.lease_for, asked.source), hooks_.claims);
+    return after(good_.claim(asked.limit, asked.now, asked.lease_for, asked.from), hooks_.claims);
   }
   Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
                                   Millis lease_for) override {

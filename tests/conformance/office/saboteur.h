@@ -24,7 +24,7 @@ struct Hooks {
     std::size_t limit;
     TimePoint now;
     Millis lease_for;
-    std::string source;
+    ClaimFrom from;
   };
   std::function<void(ClaimRequest&)> claim;
   std::function<void(std::vector<Claim>&)> claims;

@@ -51,9 +51,9 @@ class FlakyOffice final : public Office {
     return with<Aggregate>("aggregate", [&] { return office_.aggregate(request); });
   }
   Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                   const std::string& source) override {
+                                   const ClaimFrom& from) override {
     return with<std::vector<Claim>>("claim",
-                                    [&] { return office_.claim(limit, now, lease_for, source); });
+                                    [&] { return office_.claim(limit, now, lease_for, from); });
   }
   Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
                                   Millis lease_for) override {

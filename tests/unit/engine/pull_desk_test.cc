@@ -37,8 +37,8 @@ class FailingOffice final : public Office {
     return inner_.aggregate(request);
   }
   Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                   const std::string& source) override {
-    return inner_.claim(limit, now, lease_for, source);
+                                   const ClaimFrom& from) override {
+    return inner_.claim(limit, now, lease_for, from);
   }
   Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
                                   Millis lease_for) override {

@@ -121,5 +121,20 @@ TEST_F(SqliteFacetsInTheFile, AreAddedToAnOfficeOfTheFirstVersion) {
   EXPECT_EQ(all_pages(*office, query).size(), 20U);
 }
 
+TEST_F(SqliteFacetsInTheFile, LinesOfDueRecordsAreAddedToAnOfficeOfTheThirdVersion) {
+  {
+    const auto office = open_office(directory_.path());
+    DeadLetter due = letter(1);
+    due.next_retry_at = noon;
+    must_apply(*office, {append_of(due)});
+  }
+  ASSERT_EQ(ask(directory_.path() + "/office.db", without_lines), "");
+  const auto office = open_office(directory_.path());
+  EXPECT_EQ(must(office->aggregate({})).lifetime, Lifetime{}) << "what was before is not known";
+  EXPECT_EQ(must(office->claim(9, noon, std::chrono::seconds{30}, {})).size(), 1U);
+  must_apply(*office, {append_of(letter(2))});
+  EXPECT_EQ(must(office->aggregate({})).lifetime.enqueued, 1U);
+}
+
 }  // namespace
 }  // namespace dlo::testing

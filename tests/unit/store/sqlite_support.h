@@ -35,8 +35,18 @@ void write_bytes(const std::string& file, const std::string& bytes);
 /// process must have no other thread.
 [[nodiscard]] int in_child(const std::function<int()>& body);
 
-/// Takes step 3 of the schema back: groups as they were before they were issues.
-inline constexpr const char* without_issues =
+/// Takes step 4 of the schema back: one line of due records, and nothing counted for ever.
+#define DLO_WITHOUT_LINES                                                                \
+  "DROP INDEX records_due; DROP INDEX records_due_source;"                               \
+  "ALTER TABLE records DROP COLUMN priority;"                                            \
+  "CREATE INDEX records_due ON records(due_at) WHERE due_at IS NOT NULL;"                \
+  "CREATE INDEX records_due_source ON records(source, due_at) WHERE due_at IS NOT NULL;" \
+  "DELETE FROM counters WHERE name GLOB 'lifetime_*';"                                   \
+  "DELETE FROM schema_versions WHERE version > 3;"
+inline constexpr const char* without_lines = DLO_WITHOUT_LINES;
+
+/// ... and step 3: groups as they were before they were issues.
+inline constexpr const char* without_issues = DLO_WITHOUT_LINES
     "DROP TABLE strands; ALTER TABLE groups DROP COLUMN version;"
     "ALTER TABLE groups DROP COLUMN resolved_at; ALTER TABLE groups DROP COLUMN regressed_at;"
     "ALTER TABLE groups DROP COLUMN repeats; ALTER TABLE groups DROP COLUMN tags;"

@@ -229,6 +229,7 @@ Result<Aggregate> MemoryOffice::aggregate(const AggregateRequest& request) {
   Aggregate answer;
   answer.last_change = tables.last_change();
   if (request.tallies) {
+    answer.lifetime = tables.lifetime();
     for (const auto& [key, count] : tables.tallies()) {
       answer.tallies.push_back({key.source, key.status, key.category, count});
     }
@@ -241,18 +242,19 @@ Result<Aggregate> MemoryOffice::aggregate(const AggregateRequest& request) {
   } else {
     answer.groups = tables.top_groups(request.group_order, request.group_filter, request.groups);
   }
+  if (request.due) answer.next_due = tables.earliest(*request.due);
   return answer;
 }
 
 Result<std::vector<Claim>> MemoryOffice::claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                               const std::string& source) {
+                                               const ClaimFrom& from) {
   if (auto fine = check_lease_for(lease_for); !fine) return fine.error();
   const std::unique_lock lock(state_->mutex);
   state_->tables.begin();
   state_->take_back_ended(now);
   std::vector<Claim> claims;
   while (claims.size() < limit) {
-    const EntryPtr due = state_->tables.next_due(now, source);
+    const EntryPtr due = state_->tables.next_due(now, from);
     if (!due) break;
     claims.push_back(state_->lease_out(due, lease_end(now, lease_for)));
   }

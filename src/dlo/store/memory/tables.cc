@@ -1,5 +1,6 @@
 #include "dlo/store/memory/tables.h"
 
+#include <algorithm>
 #include <tuple>
 
 namespace dlo::memory {
@@ -65,9 +66,9 @@ void Tables::index_lease(const EntryPtr& entry, bool in) {
     set_index(leased_, entry->lease->token, entry, in);
     set_index(lease_ends_, std::pair(entry->lease->until, entry->lease->token), entry, in);
   } else if (is_claimable(record.status) && record.next_retry_at) {
-    const std::string& source = record.message->source;
-    set_index(due_[source], DueKey(*record.next_retry_at, record.number), entry, in);
-    if (due_[source].empty()) due_.erase(source);
+    const std::pair line(record.message->source, record.message->priority);
+    set_index(due_[line], DueKey(*record.next_retry_at, record.number), entry, in);
+    if (due_[line].empty()) due_.erase(line);
   }
 }
 
@@ -92,8 +93,11 @@ void Tables::swap(const EntryPtr& before, const EntryPtr& after) {
 void Tables::replace(const EntryPtr& before, const EntryPtr& after) {
   swap(before, after);
   undo_.emplace_back([this, before, after] { swap(after, before); });
-  const Movement moves =
-      movement(before ? &before->record : nullptr, after ? &after->record : nullptr);
+  const DeadLetter* const was = before ? &before->record : nullptr;
+  const DeadLetter* const is = after ? &after->record : nullptr;
+  undo_.emplace_back([this, saved = lifetime_] { lifetime_ = saved; });
+  add(lifetime_, lifetime_move(was, is));
+  const Movement moves = movement(was, is);
   move_tally(moves.leaves, moves.enters);
   move_groups(moves, after.get());
 }
@@ -264,18 +268,34 @@ EntryPtr Tables::next_ended(TimePoint now) const {
   return is_live(*first->lease, now) ? nullptr : first;
 }
 
-EntryPtr Tables::next_due(TimePoint now, const std::string& source) const {
-  const std::pair<const DueKey, EntryPtr>* best = nullptr;
-  const auto consider = [&](const std::map<DueKey, EntryPtr>& queue) {
-    const auto& head = *queue.begin();  // queues are never empty
-    if (head.first.first <= now && (best == nullptr || head.first < best->first)) best = &head;
-  };
-  if (source.empty()) {
-    for (const auto& [name, queue] : due_) consider(queue);
-  } else if (const auto found = due_.find(source); found != due_.end()) {
-    consider(found->second);
+template <typename Consider>
+void Tables::each_line(const ClaimFrom& from, const Consider& consider) const {
+  auto line = from.source.empty() ? due_.begin() : due_.lower_bound({from.source, Priority::low});
+  for (; line != due_.end(); ++line) {
+    if (!from.source.empty() && line->first.first != from.source) return;
+    if (takes(from, line->first.first)) consider(line->first.second, line->second);
   }
-  return best == nullptr ? nullptr : best->second;
+}
+
+EntryPtr Tables::next_due(TimePoint now, const ClaimFrom& from) const {
+  EntryPtr best;
+  DueKey place;
+  each_line(from, [&](Priority priority, const Line& line) {
+    const auto& [key, entry] = *line.begin();
+    const DueKey here(turn_of(key.first, priority), key.second);
+    if (key.first > now || (best && place < here)) return;
+    best = entry;
+    place = here;
+  });
+  return best;
+}
+
+std::optional<TimePoint> Tables::earliest(const ClaimFrom& from) const {
+  std::optional<TimePoint> first;
+  const auto consider = [&](TimePoint when) { first = first ? std::min(*first, when) : when; };
+  each_line(from, [&](Priority, const Line& line) { consider(line.begin()->first.first); });
+  if (!lease_ends_.empty()) consider(lease_ends_.begin()->first.first);
+  return first;
 }
 
 }  // namespace dlo::memory

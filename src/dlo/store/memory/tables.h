@@ -74,7 +74,9 @@ class Tables {
   /// The entry whose lease ends first, if it ended by `now`.
   [[nodiscard]] EntryPtr next_ended(TimePoint now) const;
   /// The unleased entry that is longest due at `now`.
-  [[nodiscard]] EntryPtr next_due(TimePoint now, const std::string& source) const;
+  [[nodiscard]] EntryPtr next_due(TimePoint now, const ClaimFrom& from) const;
+  /// See `Aggregate::next_due`.
+  [[nodiscard]] std::optional<TimePoint> earliest(const ClaimFrom& from) const;
 
   [[nodiscard]] const std::map<Cursor, EntryPtr>& by_place() const noexcept { return by_place_; }
   [[nodiscard]] const std::map<std::uint64_t, EntryPtr>& by_change() const { return by_change_; }
@@ -82,6 +84,7 @@ class Tables {
   [[nodiscard]] const std::map<std::int64_t, EntryPtr>& poisoned(PoisonKind kind) const {
     return poisoned_[static_cast<std::size_t>(kind)];
   }
+  [[nodiscard]] const Lifetime& lifetime() const noexcept { return lifetime_; }
   [[nodiscard]] std::vector<GroupSummary> top_groups(GroupOrder order, const GroupFilter& filter,
                                                      std::size_t limit) const;
 
@@ -95,6 +98,9 @@ class Tables {
   using CrowdedKey = std::tuple<std::int64_t, std::int64_t, Id128>;
 
   void index(const EntryPtr& entry, bool in);
+  /// Calls `consider` with each line of due records that `from` means.
+  template <typename Consider>
+  void each_line(const ClaimFrom& from, const Consider& consider) const;
   void index_lease(const EntryPtr& entry, bool in);
   void index_group(const GroupSummary& group, bool in);
   void swap(const EntryPtr& before, const EntryPtr& after);
@@ -111,7 +117,9 @@ class Tables {
   std::unordered_map<RecordId, EntryPtr> records_;
   std::map<Cursor, EntryPtr> by_place_;
   std::map<std::uint64_t, EntryPtr> by_change_;
-  std::unordered_map<std::string, std::map<DueKey, EntryPtr>> due_;  // by source
+  using Line = std::map<DueKey, EntryPtr>;  // never empty
+  std::map<std::pair<std::string, Priority>, Line> due_;
+  Lifetime lifetime_;
   std::map<std::pair<TimePoint, LeaseToken>, EntryPtr> lease_ends_;
   std::unordered_map<LeaseToken, EntryPtr> leased_;
   std::array<std::map<std::int64_t, EntryPtr>, 2> poisoned_;

@@ -110,8 +110,8 @@ Result<void> SealedOffice::put_aside(const Claim& claim, const Error& why, TimeP
 }
 
 Result<std::vector<Claim>> SealedOffice::claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                               const std::string& source) {
-  auto claims = inner_.claim(limit, now, lease_for, source);
+                                               const ClaimFrom& from) {
+  auto claims = inner_.claim(limit, now, lease_for, from);
   if (!claims) return claims;
   std::vector<Claim> out;
   out.reserve(claims->size());

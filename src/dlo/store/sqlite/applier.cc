@@ -280,11 +280,11 @@ void take_back_ended(Session& session, TimePoint now) {
 }  // namespace
 
 std::vector<Leased> lease_due(Session& session, std::size_t limit, TimePoint now, Millis lease_for,
-                              const std::string& source) {
+                              const ClaimFrom& from) {
   take_back_ended(session, now);
   std::vector<Leased> leased;
   if (limit == 0) return leased;
-  for (Head& head : session.due(now, source, limit)) {
+  for (Head& head : session.due(now, from, limit)) {
     const Lease lease{session.fresh_token(head.record.number), lease_end(now, lease_for)};
     Standing standing = claimed(head.record, lease, session.books().next_change());
     session.update({head, standing.record, standing.lease, head.tries, false, false});

@@ -31,7 +31,7 @@ struct Leased {
   Status was = Status::waiting;
 };
 [[nodiscard]] std::vector<Leased> lease_due(Session& session, std::size_t limit, TimePoint now,
-                                            Millis lease_for, const std::string& source);
+                                            Millis lease_for, const ClaimFrom& from);
 [[nodiscard]] std::vector<bool> renew_leases(Session& session, std::span<const LeaseToken> leases,
                                              TimePoint now, Millis lease_for);
 

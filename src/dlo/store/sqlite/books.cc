@@ -95,6 +95,9 @@ void Books::reload() {
     if (name == "audit") pages_.audit = static_cast<std::uint64_t>(value);
     if (name == "poison_orchestrations") pages_.poison[0] = value;
     if (name == "poison_activities") pages_.poison[1] = value;
+    for (const LifetimeRow& each : lifetime_rows) {
+      if (name == each.name) pages_.lifetime.*each.count = static_cast<std::uint64_t>(value);
+    }
   }
   if (Rows rows(last_hash_); rows.next()) pages_.audit_hash = rows->text(0);
   written_ = pages_;
@@ -113,6 +116,7 @@ void Books::move(const DeadLetter* before, const DeadLetter* after) {
   if (moves.leaves) --pages_.tallies[*moves.leaves];
   if (moves.enters) ++pages_.tallies[*moves.enters];
   if (!moves.groups.empty()) move_groups(moves, after);
+  add(pages_.lifetime, lifetime_move(before, after));
   if (is_poison(before)) --pages_.poison[poison_kind(*before)];
   if (is_poison(after)) ++pages_.poison[poison_kind(*after)];
 }
@@ -239,6 +243,9 @@ void Books::write_counters() {
   put("audit", pages_.audit, written_.audit);
   put("poison_orchestrations", pages_.poison[0], written_.poison[0]);
   put("poison_activities", pages_.poison[1], written_.poison[1]);
+  for (const LifetimeRow& each : lifetime_rows) {
+    put(each.name, pages_.lifetime.*each.count, written_.lifetime.*each.count);
+  }
   written_ = pages_;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,6 +18,20 @@ struct Sequences {
   std::int64_t number = 0;
 };
 
+/// How a lifetime number is called among the counters.
+struct LifetimeRow {
+  const char* name;
+  std::uint64_t Lifetime::* count;
+};
+inline constexpr std::array<LifetimeRow, 6> lifetime_rows{{
+    {"lifetime_enqueued", &Lifetime::enqueued},
+    {"lifetime_retry_success", &Lifetime::retry_success},
+    {"lifetime_retry_failed", &Lifetime::retry_failed},
+    {"lifetime_exhausted", &Lifetime::exhausted},
+    {"lifetime_manually_retried", &Lifetime::manually_retried},
+    {"lifetime_archived", &Lifetime::archived},
+}};
+
 /// Numbers that move with many rows of one transaction and are written once at its end: tallies,
 /// groups, sequences and the error index. A copy is a way back for one list of changes.
 struct Pages {
@@ -33,6 +48,7 @@ struct Pages {
 
   Sequences sequences;
   std::int64_t poison[2] = {0, 0};
+  Lifetime lifetime;
   std::uint64_t audit = 0;
   std::string audit_hash;
 };

@@ -5,6 +5,7 @@
 
 #include "dlo/store/sqlite/books.h"
 #include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sqlite/due_lines.h"
 #include "dlo/store/sqlite/session.h"
 
 namespace dlo::sqlite {
@@ -39,9 +40,57 @@ const std::string recent_groups =
 const std::string crowded_groups = std::string("SELECT ") + group_columns +
                                    " FROM groups ORDER BY open DESC, last_seen DESC, fingerprint";
 
+const std::string first_due =
+    "SELECT due_at FROM records INDEXED BY records_due WHERE due_at IS NOT NULL"
+    " AND priority = ?1 ORDER BY due_at LIMIT 1";
+const std::string first_due_of_source =
+    "SELECT due_at FROM records INDEXED BY records_due_source WHERE due_at IS NOT NULL"
+    " AND priority = ?1 AND source = ?2 ORDER BY due_at LIMIT 1";
+const std::string first_lease_end =
+    "SELECT lease_until FROM records INDEXED BY records_lease WHERE lease_until IS NOT NULL"
+    " ORDER BY lease_until LIMIT 1";
+
 std::int64_t bounded(std::uint64_t value) {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   return static_cast<std::int64_t>(std::min(value, most));
+}
+
+std::optional<TimePoint> read_next_due(Readers::Turn& turn, const ClaimFrom& from) {
+  std::optional<TimePoint> first;
+  const auto consider = [&](Statement& statement) {
+    for (Rows rows(statement); rows.next();) {
+      first = first ? std::min(*first, rows->time(0)) : rows->time(0);
+    }
+  };
+  const auto of_source = [&](const std::string& source) {
+    for (std::size_t each = 0; each < priorities; ++each) {
+      consider(turn(first_due_of_source).bind(static_cast<std::int64_t>(each), source));
+    }
+  };
+  if (!from.source.empty()) {
+    of_source(from.source);
+  } else if (from.without.empty()) {
+    for (std::size_t each = 0; each < priorities; ++each) {
+      consider(turn(first_due).bind(static_cast<std::int64_t>(each)));
+    }
+  } else {
+    each_due_source(turn(std::string(due_source_after)), [&](const std::string& source) {
+      if (takes(from, source)) of_source(source);
+    });
+  }
+  consider(turn(first_lease_end));
+  return first;
+}
+
+Lifetime read_lifetime(Readers::Turn& turn) {
+  Lifetime lifetime;
+  Rows rows(turn("SELECT name, value FROM counters WHERE name GLOB 'lifetime_*'"));
+  while (rows.next()) {
+    for (const LifetimeRow& each : lifetime_rows) {
+      if (rows->view(0) == each.name) lifetime.*each.count = rows->as<std::uint64_t>(1);
+    }
+  }
+  return lifetime;
 }
 
 }  // namespace
@@ -87,6 +136,7 @@ Aggregate read_aggregate(Readers::Turn& turn, const AggregateRequest& request) {
   Rows change(turn("SELECT value FROM counters WHERE name = 'change'"));
   if (change.next()) answer.last_change = change->as<std::uint64_t>(0);
   if (request.tallies) {
+    answer.lifetime = read_lifetime(turn);
     Rows rows(
         turn("SELECT source, status, category, count FROM tallies WHERE count <> 0"
              " ORDER BY source, status, category"));
@@ -109,6 +159,7 @@ Aggregate read_aggregate(Readers::Turn& turn, const AggregateRequest& request) {
       if (matches(request.group_filter, group)) answer.groups.push_back(std::move(group));
     }
   }
+  if (request.due) answer.next_due = read_next_due(turn, *request.due);
   return answer;
 }
 

@@ -192,10 +192,24 @@ CREATE TABLE strands(
 CREATE INDEX strands_into ON strands(into_group, fingerprint);
 )sql";
 
-constexpr std::array<Migration, 3> migrations{{
+// priority  0 low, 1 normal, 2 high: what is due stands in one line for each. Records that were
+//           there before stand in the line of the normal ones.
+constexpr std::string_view lines = R"sql(
+ALTER TABLE records ADD COLUMN priority INTEGER NOT NULL DEFAULT 1;
+DROP INDEX records_due;
+DROP INDEX records_due_source;
+CREATE INDEX records_due ON records(priority, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX records_due_source ON records(source, priority, due_at) WHERE due_at IS NOT NULL;
+INSERT INTO counters VALUES('lifetime_enqueued', 0), ('lifetime_retry_success', 0),
+  ('lifetime_retry_failed', 0), ('lifetime_exhausted', 0), ('lifetime_manually_retried', 0),
+  ('lifetime_archived', 0);
+)sql";
+
+constexpr std::array<Migration, 4> migrations{{
     {1, "records, groups, ledger and error index", first_tables},
     {2, "facets in the indexes of common fields", facets, define_facets},
     {3, "groups as issues: versions, tags, trends, regressions", issues},
+    {4, "lines of due records by priority, lifetime counters", lines},
 }};
 
 Error refused(std::string detail) {

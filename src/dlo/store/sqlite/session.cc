@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sqlite/due_lines.h"
 
 namespace dlo::sqlite {
 namespace {
@@ -26,7 +28,11 @@ constexpr const char* rewritten =
     ", status = ?18, class = ?19, occurrence = ?20, source = ?21, category = ?22, grp = ?23, "
     "event_type = ?24, key = ?25, message_id = ?26, reason = ?27, error_type = ?28, "
     "died_at = ?29, payload_size = ?30, seat = ?31, kind = ?32, instance = ?33, error_text = ?34, "
-    "facets = ?35";
+    "facets = ?35, priority = ?36";
+
+std::int64_t bounded(std::size_t limit) {
+  return static_cast<std::int64_t>(std::min<std::size_t>(limit, 1U << 20U));
+}
 
 std::uint64_t draw() {
   std::random_device device;
@@ -69,9 +75,10 @@ Session::Session(std::unique_ptr<Connection> db,
           "version, change, fetches, attempts, failures, abandons, retries, replays, "
           "total, most, flags, tries, status, class, occurrence, source, category, grp, "
           "event_type, key, message_id, reason, error_type, died_at, payload_size, seat, "
-          "kind, instance, error_text, id, facets) VALUES(?1, ?2, ?3, NULL, NULL, 1, ?4, ?5, ?6, "
+          "kind, instance, error_text, id, facets, priority) VALUES(?1, ?2, ?3, NULL, NULL, 1, ?4, "
+          "?5, ?6, "
           "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, "
-          "?23, ?24, ?25, ?26, ?27, ?1, ?28, ?29, ?30, ?31, ?32) ON CONFLICT(id) DO NOTHING"),
+          "?23, ?24, ?25, ?26, ?27, ?1, ?28, ?29, ?30, ?31, ?32, ?33) ON CONFLICT(id) DO NOTHING"),
       insert_body_(db_->raw(), "INSERT OR REPLACE INTO bodies VALUES(?, ?, ?, ?, ?, ?, ?)"),
       insert_facts_(db_->raw(), "INSERT INTO details VALUES(?, ?)"),
       insert_attempt_(db_->raw(), "INSERT INTO attempts VALUES(?, ?, ?)"),
@@ -108,11 +115,12 @@ Session::Session(std::unique_ptr<Connection> db,
       insert_audit_(db_->raw(), "INSERT INTO audit VALUES(?, ?, ?, ?, ?, ?, ?)"),
       ended_(db_->raw(), select_head("INDEXED BY records_lease WHERE lease_until <= ? "
                                      "ORDER BY lease_until LIMIT ?")),
-      due_(db_->raw(), select_head("INDEXED BY records_due WHERE due_at <= ? "
-                                   "ORDER BY due_at, number LIMIT ?")),
+      due_(db_->raw(), select_head("INDEXED BY records_due WHERE priority = ?1 AND due_at <= ?2 "
+                                   "ORDER BY due_at, number LIMIT ?3")),
       due_source_(db_->raw(),
-                  select_head("INDEXED BY records_due_source WHERE due_at <= ?1 AND source = ?3 "
-                              "ORDER BY due_at, number LIMIT ?2")) {}
+                  select_head("INDEXED BY records_due_source WHERE priority = ?1 AND due_at <= ?2 "
+                              "AND source = ?4 ORDER BY due_at, number LIMIT ?3")),
+      next_source_(db_->raw(), std::string(due_source_after)) {}
 
 void Session::begin() {
   wrote_ = false;
@@ -223,12 +231,43 @@ std::vector<Head> Session::ended_leases(TimePoint now, std::size_t limit) {
   return heads;
 }
 
-std::vector<Head> Session::due(TimePoint now, const std::string& source, std::size_t limit) {
+void Session::due_in(Statement& lines, TimePoint now, std::size_t limit,
+                     std::vector<DueHead>& out) {
+  for (std::size_t each = 0; each < priorities; ++each) {
+    const auto priority = static_cast<Priority>(each);
+    lines.bind_from(1, priority, now, bounded(limit));
+    for (Rows rows(lines); rows.next();) {
+      Head head = read_head(lines);
+      const TimePoint turn = turn_of(*head.record.next_retry_at, priority);
+      out.push_back({turn, std::move(head)});
+    }
+  }
+}
+
+std::vector<Head> Session::due(TimePoint now, const ClaimFrom& from, std::size_t limit) {
+  std::vector<DueHead> found;
+  const auto of_source = [&](const std::string& source) {
+    due_source_.bind_at(4, source);
+    due_in(due_source_, now, limit, found);
+  };
+  if (!from.source.empty()) {
+    of_source(from.source);
+  } else if (from.without.empty()) {
+    due_in(due_, now, limit, found);
+  } else {
+    // From source to source: however much is due of those that others hand out, it is passed over
+    // in one step.
+    each_due_source(next_source_, [&](const std::string& source) {
+      if (takes(from, source)) of_source(source);
+    });
+  }
+  std::ranges::sort(found, {},
+                    [](const DueHead& due) { return std::pair(due.turn, due.head.record.number); });
   std::vector<Head> heads;
-  Statement& statement = source.empty() ? due_ : due_source_;
-  statement.bind(now, static_cast<std::int64_t>(std::min<std::size_t>(limit, 1U << 20U)));
-  if (!source.empty()) statement.bind_at(3, source);
-  for (Rows rows(statement); rows.next();) heads.push_back(read_head(statement));
+  for (DueHead& due : found) {
+    if (heads.size() == limit) break;
+    heads.push_back(std::move(due.head));
+  }
   return heads;
 }
 

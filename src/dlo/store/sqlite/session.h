@@ -89,14 +89,20 @@ class Session {
 
   /// Heads whose lease ended by `now`, at most `limit`.
   [[nodiscard]] std::vector<Head> ended_leases(TimePoint now, std::size_t limit);
-  /// Heads due at `now`, longest due first. `source` empty: any.
-  [[nodiscard]] std::vector<Head> due(TimePoint now, const std::string& source, std::size_t limit);
+  /// Heads due at `now`, longest due first.
+  [[nodiscard]] std::vector<Head> due(TimePoint now, const ClaimFrom& from, std::size_t limit);
 
   /// A token that leads back to its record: the second half is the number.
   [[nodiscard]] LeaseToken fresh_token(std::int64_t number) noexcept;
 
  private:
   void run(Statement& statement);
+  struct DueHead {
+    TimePoint turn{};
+    Head head;
+  };
+  /// At most `limit` of each line.
+  void due_in(Statement& lines, TimePoint now, std::size_t limit, std::vector<DueHead>& out);
   void write_head(const Edit& edit, std::int64_t seat);
   void write_body(std::int64_t number, const Message& message, const std::string& envelope);
   std::int64_t move_words(const Edit& edit);
@@ -119,7 +125,7 @@ class Session {
       delete_versions_, add_seat_, delete_seat_;
   Statement note_leaving_, forget_leaving_;
   Statement read_document_, write_document_, delete_document_, insert_audit_;
-  Statement ended_, due_, due_source_;
+  Statement ended_, due_, due_source_, next_source_;
 };
 
 /// Fills `message` from a row of `bodies`: envelope, payload.

@@ -66,7 +66,7 @@ std::optional<std::int64_t> Session::insert(const PreparedAppend& append) {
                     record.occurrence, message.source, record.category, record.fingerprint.hash,
                     message.event_type, message.key, message.id, record.reason, record.failure.type,
                     record.died_at, payload_size(message), kind_of(message), instance_of(message),
-                    head_text(record), record.id, append.facets);
+                    head_text(record), record.id, append.facets, message.priority);
   insert_head_.run();
   if (db_->changed_rows() == 0) {
     books_.give_back(before);  // a repeat writes nothing at all, not even a sequence
@@ -177,7 +177,7 @@ void Session::write_head(const Edit& edit, std::int64_t seat) {
     const std::uint64_t size = edit.message ? payload_size(m) : edit.before.payload_size;
     statement.bind_from(20, r.occurrence, m.source, r.category, r.fingerprint.hash, m.event_type,
                         m.key, m.id, r.reason, r.failure.type, r.died_at, size, seat, kind_of(m),
-                        instance_of(m), head_text(r), facets_of(r));
+                        instance_of(m), head_text(r), facets_of(r), m.priority);
   }
   run(statement);
 }

@@ -290,13 +290,13 @@ Result<Aggregate> SqliteOffice::aggregate(const AggregateRequest& request) {
 }
 
 Result<std::vector<Claim>> SqliteOffice::claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                               const std::string& source) {
+                                               const ClaimFrom& from) {
   if (auto fine = check_lease_for(lease_for); !fine) return fine.error();
   return guarded("sqlite.claim", [&]() -> Result<std::vector<Claim>> {
     std::vector<Leased> leased;
     const auto written =
         state_->write("sqlite.claim", limit * 64, false, [&](Session& session) -> Result<void> {
-          leased = lease_due(session, limit, now, lease_for, source);
+          leased = lease_due(session, limit, now, lease_for, from);
           return {};
         });
     if (!written) return at("sqlite.claim", written.error());
