@@ -93,6 +93,11 @@ Room room_for(const Capacity& capacity, const Usage& used, std::uint64_t size) n
   return utilisation(capacity, with) > little_room_percent ? Room::little : Room::enough;
 }
 
+std::uint64_t places_left(const Capacity& capacity, const Usage& used) noexcept {
+  if (!capacity.records) return UINT64_MAX;
+  return *capacity.records - std::min(*capacity.records, used.records);
+}
+
 double utilisation(const Capacity& capacity, const Usage& used) noexcept {
   return std::max(percent(used.records, capacity.records), percent(used.bytes, capacity.bytes));
 }

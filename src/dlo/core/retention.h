@@ -54,6 +54,9 @@ enum class Room : std::uint8_t {
 [[nodiscard]] Room room_for(const Capacity& capacity, const Usage& used,
                             std::uint64_t size) noexcept;
 
+/// How many more records fit, whatever their size. Without a limit: any number.
+[[nodiscard]] std::uint64_t places_left(const Capacity& capacity, const Usage& used) noexcept;
+
 /// In percent, of whichever limit is nearer (S2-25: 15 of 10000 is 0.15). Zero without a limit.
 [[nodiscard]] double utilisation(const Capacity& capacity, const Usage& used) noexcept;
 

@@ -59,6 +59,12 @@ BreakerGuard::Gate BreakerGuard::gate(TimePoint now) const {
   return {policy_->probes, now};
 }
 
+void BreakerGuard::force(bool open, TimePoint now) {
+  if (!policy_) return;
+  const std::lock_guard lock(mutex_);
+  breaker_ = open ? force_open(breaker_) : force_closed(breaker_, now);
+}
+
 Breaker BreakerGuard::snapshot() const {
   const std::lock_guard lock(mutex_);
   return breaker_;

@@ -32,6 +32,8 @@ class BreakerGuard {
     TimePoint ask_again{};
   };
   [[nodiscard]] Gate gate(TimePoint now) const;
+  /// By hand: open until a hand closes it. Without a policy there is no circuit.
+  void force(bool open, TimePoint now);
   [[nodiscard]] Breaker snapshot() const;
 
  private:

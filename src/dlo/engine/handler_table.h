@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -7,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "dlo/engine/breaker_guard.h"
 #include "dlo/engine/handler.h"
@@ -39,6 +42,18 @@ class HandlerTable {
     by_type_[event_type] = entry(std::move(handler), std::move(options), event_type);
   }
 
+  /// Which of them runs a message, by the name it was set under; instead of the event type.
+  using Choose = std::function<std::string(const Message&)>;
+  void choose_by(Choose choose) { choose_ = std::move(choose); }
+  [[nodiscard]] bool chooses() const noexcept { return choose_ != nullptr; }
+  [[nodiscard]] std::string choice(const Message& message) const {
+    return choose_ ? choose_(message) : message.event_type;
+  }
+  /// Null: nobody is registered for it.
+  [[nodiscard]] HandlerEntry* find(const Message& message) const {
+    return choose_ ? find(choose_(message)) : find(message.event_type);
+  }
+
   /// Null: nobody is registered for this type.
   [[nodiscard]] HandlerEntry* find(std::string_view event_type) const {
     if (by_type_.empty()) return default_.get();
@@ -50,6 +65,13 @@ class HandlerTable {
   [[nodiscard]] HandlerEntry* only() const {
     if (by_type_.empty()) return default_.get();
     return by_type_.size() == 1 && !default_ ? by_type_.begin()->second.get() : nullptr;
+  }
+  /// Every handler with a name of its own, in order of these.
+  [[nodiscard]] std::vector<std::pair<std::string, HandlerEntry*>> named() const {
+    std::vector<std::pair<std::string, HandlerEntry*>> all;
+    for (const auto& [name, entry] : by_type_) all.emplace_back(name, entry.get());
+    std::sort(all.begin(), all.end());
+    return all;
   }
   [[nodiscard]] bool empty() const noexcept { return !default_ && by_type_.empty(); }
 
@@ -68,6 +90,7 @@ class HandlerTable {
                                                           BreakerGuard(options.breaker)});
   }
 
+  Choose choose_;
   std::shared_ptr<HandlerEntry> default_;
   std::unordered_map<std::string, std::shared_ptr<HandlerEntry>, TextHash, std::equal_to<>>
       by_type_;

@@ -54,6 +54,7 @@ void ItemPool::finish(std::span<Item* const> items) {
   for (Item* item : items) {
     item->delivery.message.reset();
     item->delivery.undecodable.reset();
+    item->rules.reset();
   }
   {
     const std::lock_guard lock(mutex_);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -16,22 +17,24 @@
 namespace dlo {
 
 struct HandlerEntry;
+class RuleBook;
 
 /// A delivery on its way through the engine. Passed on by pointer, owned by one stage at a time;
 /// only `lost` is written from outside.
 struct Item {
   Delivery delivery;
   std::size_t bytes = 0;
-  Counters running;               // with the start counted
-  HandlerEntry* entry = nullptr;  // who runs it
-  BreakerTicket ticket;           // its breaker's leave to run
-  bool keyed = false;             // the next of its key comes only when this one is settled
-  bool has_caller = false;        // somebody holds the message and hears the verdict
-  bool started = false;           // the start mark is made
-  bool refused = false;           // its handler could not begin: to be given back
-  bool suspect = false;           // runs alone (R7)
-  bool marked_exclusive = false;  // the office knows that it runs alone
-  std::atomic<bool> lost{false};  // somebody else owns the message now
+  Counters running;                       // with the start counted
+  HandlerEntry* entry = nullptr;          // who runs it
+  std::shared_ptr<const RuleBook> rules;  // that decide about it; null: the processor's
+  BreakerTicket ticket;                   // its breaker's leave to run
+  bool keyed = false;                     // the next of its key comes only when this one is settled
+  bool has_caller = false;                // somebody holds the message and hears the verdict
+  bool started = false;                   // the start mark is made
+  bool refused = false;                   // its handler could not begin: to be given back
+  bool suspect = false;                   // runs alone (R7)
+  bool marked_exclusive = false;          // the office knows that it runs alone
+  std::atomic<bool> lost{false};          // somebody else owns the message now
 
   // The pool's own.
   bool active = false;

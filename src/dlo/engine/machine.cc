@@ -295,7 +295,7 @@ Result<Processed> Processor::Machine::route_failure(const MessagePtr& message, F
   item.delivery.counters = counters;
   item.has_caller = true;
   item.running = counters;
-  item.entry = handlers.find(message->event_type);
+  item.entry = handlers.find(*message);
   return keep(item, procedure.after_report(item, std::move(failure), clock.now(), dice.roll()));
 }
 

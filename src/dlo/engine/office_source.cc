@@ -33,9 +33,26 @@ Delivery delivery_of(const Claim& claim) {
 
 }  // namespace
 
+ClaimFrom OfficeSource::from() const {
+  ClaimFrom from = options_.from;
+  if (!options_.without) return from;
+  from.without = options_.without();
+  std::ranges::sort(from.without);
+  return from;
+}
+
 Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request, TimePoint now) {
-  auto claims = office_.claim(request.limit, now, request.lease_for, source_);
+  if (options_.timer != nullptr) options_.timer->begin();
+  const ClaimFrom from = this->from();
+  auto claims = office_.claim(request.limit, now, request.lease_for, from);
   if (!claims) return claims.error();
+  if (options_.timer != nullptr && claims->size() < request.limit) {
+    AggregateRequest when;
+    when.tallies = false;
+    when.due = from;
+    auto numbers = office_.aggregate(when);
+    if (numbers) options_.timer->found(numbers->next_due);  // else: ask again
+  }
   std::vector<Delivery> deliveries;
   deliveries.reserve(claims->size());
   for (const Claim& claim : *claims) {
@@ -58,7 +75,8 @@ Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request,
                           claim.was,
                           claim.record.counters,
                           claim.until,
-                          false};
+                          false,
+                          options_.rules ? options_.rules(claim.record) : nullptr};
   }
   return deliveries;
 }
@@ -74,22 +92,33 @@ Result<void> OfficeSource::use_newest_version(Delivery& delivery, const RecordId
   return {};
 }
 
+/// With a timer the office is asked when there is something to ask for. Without one nobody tells us
+/// when something falls due, so this is the pace at which we look.
+void OfficeSource::wait_for_work(Millis wait, TimePoint now) {
+  if (options_.timer != nullptr) return options_.timer->wait(now + wait);
+  std::unique_lock lock(mutex_);
+  closed_or_waited_.wait_for(lock, wait, [this] { return closed_; });
+}
+
 Result<std::vector<Delivery>> OfficeSource::receive(const ReceiveRequest& request, TimePoint now) {
-  {
+  const auto closed = [this] {
     const std::lock_guard lock(mutex_);
-    if (closed_) return closed_error("office_source.receive");
+    return closed_;
+  };
+  if (closed()) return closed_error("office_source.receive");
+  const DueTimer* const timer = options_.timer;
+  if (timer == nullptr || timer->is_due(now)) {
+    auto first = claim(request, now);
+    if (!first || !first->empty() || request.wait <= Millis{0}) return first;
   }
-  auto first = claim(request, now);
-  if (!first || !first->empty() || request.wait <= Millis{0}) return first;
+  if (request.wait <= Millis{0}) return std::vector<Delivery>{};
   const auto began = std::chrono::steady_clock::now();
-  {
-    // Nobody tells us when something falls due, so this is the pace at which we look.
-    std::unique_lock lock(mutex_);
-    closed_or_waited_.wait_for(lock, request.wait, [this] { return closed_; });
-    if (closed_) return closed_error("office_source.receive");
-  }
+  wait_for_work(request.wait, now);
+  if (closed()) return closed_error("office_source.receive");
   const auto waited = std::chrono::floor<Millis>(std::chrono::steady_clock::now() - began);
-  return claim(request, now + waited);
+  if (timer == nullptr) return claim(request, now + waited);
+  const TimePoint then = timer->now();
+  return timer->is_due(then) ? claim(request, then) : std::vector<Delivery>{};
 }
 
 std::optional<OfficeSource::Held> OfficeSource::held(const LeaseToken& lease) const {
@@ -99,34 +128,49 @@ std::optional<OfficeSource::Held> OfficeSource::held(const LeaseToken& lease) co
   return found->second;
 }
 
+Transition OfficeSource::start_mark(const LeaseToken& lease, const Held& held,
+                                    TimePoint now) const {
+  Transition mark;
+  mark.id = held.id;
+  mark.lease = lease;
+  mark.lease_for = Millis{1};  // carried on, never shortened
+  mark.to = held.status;
+  mark.now = now;
+  mark.counters = with_start(held.counters);
+  return mark;
+}
+
+void OfficeSource::started(const Transition& mark) {
+  const std::lock_guard lock(mutex_);
+  const auto found = held_.find(*mark.lease);
+  if (found == held_.end()) return;
+  found->second.counters = *mark.counters;
+  found->second.started = true;
+}
+
 Result<std::vector<bool>> OfficeSource::start(std::span<const LeaseToken> leases, TimePoint now) {
   std::vector<bool> live(leases.size());
+  std::vector<Change> marks;
+  std::vector<std::size_t> places;
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const auto entry = held(leases[i]);
-    if (!entry) continue;
-    if (entry->started) {
-      live[i] = true;
-      continue;
+    live[i] = entry && entry->started;
+    if (!entry || entry->started) continue;
+    marks.emplace_back(start_mark(leases[i], *entry, now));
+    places.push_back(i);
+  }
+  if (marks.empty()) return live;
+  // All together first: one list, one sync. If one of them lost its lease, each by itself.
+  const auto together = office_.apply(marks);
+  if (!together && is_retryable(together.error().code)) return together.error();
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (!together) {
+      const auto alone = office_.apply({&marks[i], 1});
+      if (!alone && is_retryable(alone.error().code)) return alone.error();
+      if (!alone) continue;  // the lease is gone, or somebody moved the record: not ours to run
     }
-    Transition mark;
-    mark.id = entry->id;
-    mark.lease = leases[i];
-    mark.lease_for = Millis{1};  // carried on, never shortened
-    mark.to = entry->status;
-    mark.now = now;
-    mark.counters = with_start(entry->counters);
-    const std::vector<Change> changes{mark};
-    auto applied = office_.apply(changes);
-    if (!applied) {
-      if (is_retryable(applied.error().code)) return applied.error();
-      continue;  // the lease is gone, or somebody moved the record: not ours to run
-    }
-    live[i] = true;
-    const std::lock_guard lock(mutex_);
-    const auto found = held_.find(leases[i]);
-    if (found == held_.end()) continue;
-    found->second.counters = *mark.counters;
-    found->second.started = true;
+    live[places[i]] = true;
+    started(std::get<Transition>(marks[i]));
   }
   return live;
 }
@@ -236,8 +280,9 @@ Result<SourceStats> OfficeSource::stats(TimePoint /*now*/) {
   auto numbers = office_.aggregate({});
   if (!numbers) return numbers.error();
   SourceStats stats;
+  const ClaimFrom from = this->from();
   for (const Tally& tally : numbers->tallies) {
-    if (!source_.empty() && tally.source != source_) continue;
+    if (!takes(from, tally.source)) continue;
     if (tally.status == Status::waiting) stats.delayed += tally.count;
     if (tally.status == Status::parked) stats.held += tally.count;
   }
@@ -248,9 +293,12 @@ Result<SourceStats> OfficeSource::stats(TimePoint /*now*/) {
 }
 
 void OfficeSource::close() noexcept {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
   closed_or_waited_.notify_all();
+  if (options_.timer != nullptr) options_.timer->stop();
 }
 
 Result<std::optional<DeadLetter>> OfficeSource::find_repeat(const Delivery& /*delivery*/) {
@@ -265,6 +313,16 @@ Result<void> OfficeSource::name(const Delivery& delivery, DeadLetter& record) {
   record.id = entry->id;
   record.occurrence = entry->occurrence;
   return {};
+}
+
+std::shared_ptr<const RuleBook> OfficeSource::rules(const Delivery& delivery) {
+  const auto entry = held(delivery.lease);
+  return entry ? entry->rules : nullptr;
+}
+
+std::optional<RecordId> OfficeSource::record_of(const Delivery& delivery) {
+  const auto entry = held(delivery.lease);
+  return entry ? std::optional(entry->id) : std::nullopt;
 }
 
 void OfficeSource::write(const Delivery& delivery, const DeadLetterPtr& record,

@@ -2,11 +2,16 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "dlo/broker/broker.h"
+#include "dlo/core/decide.h"
+#include "dlo/engine/due_timer.h"
 #include "dlo/engine/writer.h"
 #include "dlo/store/office.h"
 
@@ -22,8 +27,19 @@ namespace dlo {
 /// Threads  As Broker.
 class OfficeSource final : public Broker, public RecordWriter {
  public:
+  /// By which rules a record goes on; null: by those of the processor.
+  using RulesFor = std::function<std::shared_ptr<const RuleBook>(const DeadLetter&)>;
+  struct Options {
+    ClaimFrom from{};
+    std::function<std::vector<std::string>()> without{};  // asked each time, for `from.without`
+    RulesFor rules{};
+    DueTimer* timer = nullptr;  // null: the office is asked whenever somebody wants messages
+  };
+
   /// Due records of `source`; empty: of every source.
-  OfficeSource(Office& office, std::string source) : office_(office), source_(std::move(source)) {}
+  OfficeSource(Office& office, std::string source)
+      : OfficeSource(office, Options{ClaimFrom(std::move(source)), {}, {}, nullptr}) {}
+  OfficeSource(Office& office, Options options) : office_(office), options_(std::move(options)) {}
 
   Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override;
   Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override;
@@ -41,6 +57,8 @@ class OfficeSource final : public Broker, public RecordWriter {
   Result<void> name(const Delivery& delivery, DeadLetter& record) override;
   void write(const Delivery& delivery, const DeadLetterPtr& record, std::vector<Attempt> attempts,
              TimePoint now, std::vector<Change>& out) override;
+  [[nodiscard]] std::shared_ptr<const RuleBook> rules(const Delivery& delivery) override;
+  [[nodiscard]] std::optional<RecordId> record_of(const Delivery& delivery) override;
   [[nodiscard]] bool is_office() const noexcept override { return true; }
 
  private:
@@ -52,7 +70,13 @@ class OfficeSource final : public Broker, public RecordWriter {
     Counters counters;
     TimePoint until{};
     bool started = false;
+    std::shared_ptr<const RuleBook> rules{};
   };
+  [[nodiscard]] ClaimFrom from() const;
+  void wait_for_work(Millis wait, TimePoint now);
+  [[nodiscard]] Transition start_mark(const LeaseToken& lease, const Held& held,
+                                      TimePoint now) const;
+  void started(const Transition& mark);
   Result<std::vector<Delivery>> claim(const ReceiveRequest& request, TimePoint now);
   Result<void> use_newest_version(Delivery& delivery, const RecordId& id);
   std::optional<Held> held(const LeaseToken& lease) const;
@@ -61,7 +85,7 @@ class OfficeSource final : public Broker, public RecordWriter {
   Result<SettleAnswer> settle_one(const Settlement& settlement, TimePoint now);
 
   Office& office_;
-  const std::string source_;
+  const Options options_;
   mutable std::mutex mutex_;
   std::condition_variable closed_or_waited_;
   bool closed_ = false;

@@ -34,6 +34,21 @@ void redact_death(Decision& decision) {
   }
 }
 
+Failure not_registered(const HandlerTable& handlers, const Message& message) {
+  Failure failure;
+  failure.type = "HandlerNotRegistered";
+  if (!handlers.chooses()) {
+    failure.text = "no handler is registered for event type \"" + message.event_type +
+                   "\", and there is no default one";
+    return failure;
+  }
+  std::string known;
+  for (const auto& [name, entry] : handlers.named()) known += (known.empty() ? "" : ", ") + name;
+  failure.text = "no executor \"" + handlers.choice(message) +
+                 "\" is registered; there are: " + (known.empty() ? "none" : known);
+  return failure;
+}
+
 Failure crash_failure(const Delivery& delivery) {
   Failure failure;
   failure.type = "Crash";
@@ -44,9 +59,9 @@ Failure crash_failure(const Delivery& delivery) {
 
 }  // namespace
 
-Procedure::Procedure(std::shared_ptr<const RuleBook> rules, const HandlerTable& handlers,
+Procedure::Procedure(std::shared_ptr<const RuleBook> book, const HandlerTable& handlers,
                      Validators validators, RecordWriter& writer, Suspects& suspects, Origin origin)
-    : rules_(std::move(rules)),
+    : rules_(std::move(book)),
       handlers_(handlers),
       validators_(std::move(validators)),
       writer_(writer),
@@ -55,6 +70,7 @@ Procedure::Procedure(std::shared_ptr<const RuleBook> rules, const HandlerTable& 
 
 Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) const {
   const Delivery& delivery = item.delivery;
+  item.rules = writer_.rules(delivery);
   if (delivery.may_be_repeat) {
     if (auto known = recall(item)) return std::move(*known);
   }
@@ -62,7 +78,7 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
   if (delivery.expired || (expires && *expires <= now)) {
     std::string text = expires ? "Message expired at " + to_iso8601(*expires) : "Message expired";
     return plan(item,
-                {die(delivery.counters, rules_->profile().reasons.expired, std::move(text),
+                {die(delivery.counters, rules(item).profile().reasons.expired, std::move(text),
                      "its time to live was over before it could run"),
                  known_failure(delivery),
                  {}},
@@ -71,7 +87,7 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
   if (delivery.interrupted) {
     if (auto crashed = account_for_crash(item, now)) return std::move(*crashed);
   } else {
-    Decision before = rules_->before_run(delivery.counters, delivery.last_error);
+    Decision before = rules(item).before_run(delivery.counters, delivery.last_error);
     if (!std::holds_alternative<Run>(before.verdict)) {
       redact_death(before);
       return plan(item, {std::move(before), known_failure(delivery), {}}, now);
@@ -79,14 +95,12 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
   }
   if (auto invalid = validate(item, now, random)) return std::move(*invalid);
 
-  item.entry = handlers_.find(delivery.message->event_type);
+  item.entry = handlers_.find(*delivery.message);
   if (item.entry == nullptr) {
-    Failure failure;
-    failure.type = "HandlerNotRegistered";
-    failure.text = "no handler is registered for event type \"" + delivery.message->event_type +
-                   "\", and there is no default one";
-    return plan(
-        item, {rules_->unregistered(delivery.counters, now, random), std::move(failure), {}}, now);
+    Failure failure = not_registered(handlers_, *delivery.message);
+    return plan(item,
+                {rules(item).unregistered(delivery.counters, now, random), std::move(failure), {}},
+                now);
   }
   if (const auto ask_again = item.entry->breaker.ask(now, item.ticket)) return Postpone{*ask_again};
   return RunIt{};
@@ -111,8 +125,8 @@ std::optional<Prepared> Procedure::account_for_crash(Item& item, TimePoint now) 
   const auto trust = suspects_.trust(delivery);
   if (!trust) return LookAgain{trust.error()};
   const bool alone = *trust == Trust::none;
-  Decision decision = alone ? rules_->crashed_alone(delivery.counters)
-                            : rules_->resume(delivery.counters, delivery.last_error);
+  Decision decision = alone ? rules(item).crashed_alone(delivery.counters)
+                            : rules(item).resume(delivery.counters, delivery.last_error);
   Failure crash = crash_failure(delivery);
   Attempt attempt = make_attempt(delivery.counters, now, now, OutcomeKind::crashed, decision, crash,
                                  origin_.node);
@@ -129,7 +143,8 @@ std::optional<Prepared> Procedure::account_for_crash(Item& item, TimePoint now) 
 
 std::optional<Failure> Procedure::check(Stage stage, const Delivery& delivery) const {
   if (stage == Stage::decode && delivery.undecodable) return *delivery.undecodable;
-  if (stage == Stage::header && delivery.message->event_type.empty() && !handlers_.has_default()) {
+  if (stage == Stage::header && delivery.message->event_type.empty() && !handlers_.has_default() &&
+      !handlers_.chooses()) {
     Failure failure;
     failure.type = "MissingEventTypeHeader";
     failure.text = "the message names no event type and there is no default handler";
@@ -150,7 +165,7 @@ std::optional<Plan> Procedure::validate(Item& item, TimePoint now, std::uint64_t
   const Delivery& delivery = item.delivery;
   std::optional<Failure> failure;
   Stage failed = Stage::decode;
-  for (const Stage stage : rules_->profile().validation) {
+  for (const Stage stage : rules(item).profile().validation) {
     failure = check(stage, delivery);
     failed = stage;
     if (failure) break;
@@ -162,8 +177,8 @@ std::optional<Plan> Procedure::validate(Item& item, TimePoint now, std::uint64_t
   }
   if (!failure) return std::nullopt;
   redact(*failure);
-  Decision decision = rules_->after_invalid(delivery.counters, failed, *failure, now, random,
-                                            delivery.previous_delay);
+  Decision decision = rules(item).after_invalid(delivery.counters, failed, *failure, now, random,
+                                                delivery.previous_delay);
   const Attempt attempt = make_attempt(decision.counters, now, now, OutcomeKind::failed, decision,
                                        *failure, origin_.node);
   return plan(item, {std::move(decision), std::move(*failure), attempt}, now);
@@ -172,7 +187,7 @@ std::optional<Plan> Procedure::validate(Item& item, TimePoint now, std::uint64_t
 Plan Procedure::after_success(Item& item) const {
   suspects_.end(item);
   Plan plan;
-  plan.decision = rules_->after_run({}, item.running, TimePoint{}, 0);
+  plan.decision = rules(item).after_run({}, item.running, TimePoint{}, 0);
   return plan;
 }
 
@@ -182,8 +197,8 @@ Plan Procedure::after_failure(Item& item, Outcome outcome, TimePoint started, Ti
   // find the same in the record later.
   redact(outcome.failure);
   const bool began = outcome.kind != OutcomeKind::never_started;
-  Decision decision = rules_->after_run(outcome, began ? item.running : item.delivery.counters, now,
-                                        random, item.delivery.previous_delay);
+  Decision decision = rules(item).after_run(outcome, began ? item.running : item.delivery.counters,
+                                            now, random, item.delivery.previous_delay);
   const Attempt attempt = make_attempt(item.running, started, now, outcome.kind, decision,
                                        outcome.failure, origin_.node);
   if (!item.delivery.first_attempt_at) item.delivery.first_attempt_at = started;
@@ -228,7 +243,7 @@ void Procedure::plan_record(Plan& plan, Item& item, const Death& death, TimePoin
                           death.decision,
                           death.failure,
                           death.last,
-                          *rules_,
+                          rules(item),
                           item.entry == nullptr ? no_handler : item.entry->name,
                           origin_,
                           now,

@@ -50,7 +50,7 @@ using Prepared = std::variant<RunIt, Plan, LookAgain, Postpone>;
 /// rule is asked of the rule book. Threads: any method from any thread, one item at a time.
 class Procedure {
  public:
-  Procedure(std::shared_ptr<const RuleBook> rules, const HandlerTable& handlers,
+  Procedure(std::shared_ptr<const RuleBook> book, const HandlerTable& handlers,
             Validators validators, RecordWriter& writer, Suspects& suspects, Origin origin);
 
   /// Steps 2 and 3, after the look-up of repeats (R2). Sets `item.entry` if it is to be run.
@@ -66,7 +66,13 @@ class Procedure {
   [[nodiscard]] Plan after_report(Item& item, Failure failure, TimePoint now,
                                   std::uint64_t random) const;
 
-  [[nodiscard]] const RuleBook& rules() const noexcept { return *rules_; }
+  [[nodiscard]] const RuleBook& rules(const Item& item) const noexcept {
+    return item.rules ? *item.rules : *rules_;
+  }
+  /// By which name the record of this delivery goes, if it has one.
+  [[nodiscard]] std::optional<RecordId> record_of(const Item& item) const {
+    return writer_.record_of(item.delivery);
+  }
   [[nodiscard]] const Origin& origin() const noexcept { return origin_; }
 
  private:

@@ -34,6 +34,13 @@ Result<Plan> ReportDesk::decide(Report& report, TimePoint now) {
   if (!plan.named) {
     if (auto named = writer_.name(item.delivery, *plan.record); !named) return named.error();
   }
+  if (plan.kind == Plan::Kind::wait) {
+    // It was handed over: from now on it is a dead letter whose retry is scheduled (D14, S2-3).
+    plan.record->status = Status::pending;
+    plan.record->reason = plan.record->category;
+    plan.record->fingerprint =
+        fingerprint_of(plan.record->failure, plan.record->message->event_type, plan.record->reason);
+  }
   plan.record->source_unsettled = false;  // whoever reports holds the message
   plan.record->handler = std::move(report.handler);
   plan.record->metadata = std::move(report.metadata);

@@ -52,6 +52,7 @@ class ReportDesk {
                                                      const Also& also = {});
 
   [[nodiscard]] const RuleBook& rules() const noexcept { return *rules_; }
+  [[nodiscard]] std::shared_ptr<const RuleBook> shared_rules() const { return rules_; }
 
  private:
   [[nodiscard]] Result<Plan> decide(Report& report, TimePoint now);

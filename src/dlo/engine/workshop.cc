@@ -169,8 +169,8 @@ bool Workshop::run_chunk(Slot& slot, std::vector<Item*>& chunk, bool exclusive) 
   return true;
 }
 
-bool Workshop::try_again(const Outcome& outcome, std::uint32_t tries) const {
-  const RuleBook& rules = parts_.procedure.rules();
+bool Workshop::try_again(const Item& item, const Outcome& outcome, std::uint32_t tries) const {
+  const RuleBook& rules = parts_.procedure.rules(item);
   const InnerPipeline& inner = rules.profile().inner;
   if (outcome.kind != OutcomeKind::failed || tries >= inner.retries) return false;
   if (inner.retry_on.empty()) return true;
@@ -181,7 +181,8 @@ bool Workshop::try_again(const Outcome& outcome, std::uint32_t tries) const {
 Workshop::Tried Workshop::run_tries(Slot& slot, const Item& item, TimePoint started, bool plain) {
   const Message& message = *item.delivery.message;
   RunContext context;
-  context.id = identify(message, item.delivery.lease);
+  const auto known = parts_.procedure.record_of(item);
+  context.id = known ? *known : identify(message, item.delivery.lease);
   context.fence = item.delivery.lease;
   context.counters = item.running;
   context.started = started;
@@ -195,10 +196,10 @@ Workshop::Tried Workshop::run_tries(Slot& slot, const Item& item, TimePoint star
     const Slot::Left left = slot.leave(settle);
     // Let go: nothing but the slot may be touched any more.
     if (left.gone) return {true, false, left.cause, {}};
-    if (left.cause != Slot::StopCause::none || !try_again(outcome, tries)) {
+    if (left.cause != Slot::StopCause::none || !try_again(item, outcome, tries)) {
       return {false, settle && left.cause == Slot::StopCause::none, left.cause, std::move(outcome)};
     }
-    const InnerPipeline& inner = parts_.procedure.rules().profile().inner;
+    const InnerPipeline& inner = parts_.procedure.rules(item).profile().inner;
     waited = delay_before(inner.policy, tries + 1, waited, parts_.dice.roll()).value_or(Millis{0});
     if (!slot.wait(parts_.clock, parts_.clock.now() + waited)) {
       return {false, false, slot.glance().cause, std::move(outcome)};

@@ -99,7 +99,7 @@ class Workshop {
   bool prepare_one(Item& item, bool exclusive, TimePoint now);
   void mark_starts(std::vector<Item*>& chunk, TimePoint now);
   bool attempt(Slot& slot, Item& item, TimePoint started);
-  [[nodiscard]] bool try_again(const Outcome& outcome, std::uint32_t tries) const;
+  [[nodiscard]] bool try_again(const Item& item, const Outcome& outcome, std::uint32_t tries) const;
   void conclude(Item& item, Outcome outcome, Slot::StopCause cause, TimePoint started,
                 Millis timeout);
   void fail(Item& item, Outcome outcome, TimePoint started, TimePoint now);

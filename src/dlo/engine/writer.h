@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "dlo/broker/broker.h"
 #include "dlo/core/dead_letter.h"
+#include "dlo/core/decide.h"
 #include "dlo/core/result.h"
 #include "dlo/store/change.h"
 #include "dlo/store/office.h"
@@ -27,6 +29,15 @@ class RecordWriter {
   /// What to apply, so that the record is kept.
   virtual void write(const Delivery& delivery, const DeadLetterPtr& record,
                      std::vector<Attempt> attempts, TimePoint now, std::vector<Change>& out) = 0;
+
+  /// The rules that decide about this delivery; null: those of the processor.
+  [[nodiscard]] virtual std::shared_ptr<const RuleBook> rules(const Delivery& /*delivery*/) {
+    return nullptr;
+  }
+  /// The record that this delivery is of, if it came from one.
+  [[nodiscard]] virtual std::optional<RecordId> record_of(const Delivery& /*delivery*/) {
+    return std::nullopt;
+  }
 
   /// True if retries of this source wait in the office anyway.
   [[nodiscard]] virtual bool is_office() const noexcept = 0;

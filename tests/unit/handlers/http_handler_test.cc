@@ -247,7 +247,7 @@ TEST(HttpPush, EightThreadsDoNotMixUpAnswersOrLeakDescriptors) {
 }
 
 TEST(HttpOptionsCheck, WhatCannotWorkIsRefusedWithTheReason) {
-  const auto refusal = [](HttpOptions options) {
+  const auto refusal = [](HttpPushOptions options) {
     const auto made = HttpHandler::make(std::move(options));
     EXPECT_FALSE(made);
     return made ? std::string() : made.error().detail;

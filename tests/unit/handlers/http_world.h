@@ -23,8 +23,8 @@ inline Message message_with(std::optional<std::string> payload) {
   return message;
 }
 
-inline HttpOptions options_for(const std::string& url) {
-  HttpOptions options;
+inline HttpPushOptions options_for(const std::string& url) {
+  HttpPushOptions options;
   options.url = url;
   options.clock = [] { return noon; };
   options.timeout = 20s;

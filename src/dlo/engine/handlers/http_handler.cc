@@ -58,10 +58,10 @@ Outcome outcome_of(const HttpTrouble& trouble, const std::string& to) {
 
 }  // namespace
 
-HttpHandler::HttpHandler(HttpOptions options, Signer signer)
+HttpHandler::HttpHandler(HttpPushOptions options, Signer signer)
     : options_(std::move(options)), signer_(std::move(signer)), channels_(options_.transport) {}
 
-Result<std::unique_ptr<HttpHandler>> HttpHandler::make(HttpOptions options) {
+Result<std::unique_ptr<HttpHandler>> HttpHandler::make(HttpPushOptions options) {
   if (const auto trouble = trouble_with_url(options.url); !trouble.empty()) {
     return refuse("the url '" + printable_url(options.url) + "' " + trouble);
   }

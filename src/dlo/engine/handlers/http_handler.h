@@ -13,7 +13,7 @@
 
 namespace dlo {
 
-struct HttpOptions {
+struct HttpPushOptions {
   std::string url;                        // http or https
   HttpHeaders headers;                    // added to each request, e.g. authorization
   std::vector<std::string> pass_headers;  // message headers sent under their own names
@@ -30,15 +30,15 @@ struct HttpOptions {
 class HttpHandler final : public Handler {
  public:
   /// Refuses a bad URL, illegal headers and weak secrets, with what to change.
-  [[nodiscard]] static Result<std::unique_ptr<HttpHandler>> make(HttpOptions options);
+  [[nodiscard]] static Result<std::unique_ptr<HttpHandler>> make(HttpPushOptions options);
 
   Outcome run(const Message& message, const RunContext& context) override;
 
  private:
-  HttpHandler(HttpOptions options, Signer signer);
+  HttpHandler(HttpPushOptions options, Signer signer);
   [[nodiscard]] Outcome push(HttpChannel& channel, const Message& message,
                              const RunContext& context) const;
-  HttpOptions options_;
+  HttpPushOptions options_;
   Signer signer_;
   HttpChannelPool channels_;
 };

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlo {
+
+/// What the health of scheduled retries is judged by.
+struct RetryNumbers {
+  double utilisation = 0;  // percent of the capacity
+  std::uint64_t exhausted = 0;
+  std::uint64_t retry_success = 0;  // ever
+  std::uint64_t retry_failed = 0;
+  bool operator==(const RetryNumbers&) const = default;
+};
+
+struct RetryAlert {
+  std::string_view code;  // nearly_full, many_exhausted, few_succeed
+  std::string text;       // for people, with what to do
+};
+
+/// S2-43: more than 80 % full; more than 100 exhausted; fewer than half of all retries worked, once
+/// there was one.
+[[nodiscard]] std::vector<RetryAlert> alerts_of(const RetryNumbers& numbers);
+
+}  // namespace dlo

@@ -1,0 +1,79 @@
+#include "dlo/core/retry_request.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+namespace dlo {
+namespace {
+
+constexpr std::uint32_t most_retries = 1'000'000;
+
+std::optional<std::uint32_t> read_count(const std::string& text) {
+  std::uint32_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || value > most_retries) return std::nullopt;
+  return value;
+}
+
+void set_policy(Profile& profile, const RetryPolicy& policy) {
+  profile.retry = policy;
+  for (auto& [name, category] : profile.categories) {
+    category.policy.reset();
+    if (category.action == Action::never) category.action = Action::retry;
+  }
+}
+
+}  // namespace
+
+void put_request(Headers& headers, const RetryRequest& request) {
+  if (request.policy) {
+    headers.push_back({std::string(retry_policy_header), print(*request.policy)});
+  }
+  if (request.max_retries) {
+    headers.push_back({std::string(max_retries_header), std::to_string(*request.max_retries)});
+  }
+}
+
+RetryRequest request_of(const Headers& headers) {
+  RetryRequest request;
+  if (const Header* policy = find_header(headers, retry_policy_header)) {
+    if (auto read = parse_policy(policy->value)) request.policy = std::move(*read);
+  }
+  if (const Header* count = find_header(headers, max_retries_header)) {
+    request.max_retries = read_count(count->value);
+  }
+  return request;
+}
+
+Profile with_request(Profile profile, const RetryRequest& request) {
+  if (request.policy) set_policy(profile, *request.policy);
+  if (request.max_retries) {
+    for (auto& [name, category] : profile.categories) category.limit.reset();
+    const std::string reason = profile.post_check ? profile.post_check->reason : "exhausted";
+    profile.limit = *request.max_retries;
+    profile.pre_check.reset();
+    profile.post_check = {CounterName::retry, Comparison::at_least, *request.max_retries, reason,
+                          "Retry {count} of {limit} failed. Last error: {error}"};
+  }
+  return profile;
+}
+
+Profile with_category(Profile profile, const std::string& category) {
+  profile.rules.clear();
+  profile.default_category = profile.empty_error_category = category;
+  return profile;
+}
+
+Result<RetryPolicy> parse_workflow_policy(std::string_view text) {
+  if (text == "exponential") return parse_policy("exponential base=1m factor=2 cap=1h");
+  if (text == "linear") return parse_policy("linear base=5m");
+  return parse_policy(text);
+}
+
+bool office_retries(const Profile& profile) noexcept {
+  return profile.placement == Placement::in_office;
+}
+
+}  // namespace dlo

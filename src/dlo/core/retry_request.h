@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "dlo/core/backoff.h"
+#include "dlo/core/message.h"
+#include "dlo/core/profile.h"
+#include "dlo/core/result.h"
+
+namespace dlo {
+
+/// How whoever hands a failed task over wants it to be retried (S2-18). Empty: as its profile says.
+struct RetryRequest {
+  std::optional<RetryPolicy> policy;
+  std::optional<std::uint32_t> max_retries;  // 0: kept, and exhausted at once
+  bool operator==(const RetryRequest&) const = default;
+};
+
+/// A task carries its request in headers, so that every later failure is decided by it too.
+inline constexpr std::string_view retry_policy_header = "dlo-retry-policy";
+inline constexpr std::string_view max_retries_header = "dlo-max-retries";
+void put_request(Headers& headers, const RetryRequest& request);
+/// What cannot be read is no request.
+[[nodiscard]] RetryRequest request_of(const Headers& headers);
+
+/// The profile with the request worked in. A policy holds for every category, also for those that
+/// the profile never retries: who names one means it. A number of retries is one whatever counter
+/// the profile's own limit looks at.
+[[nodiscard]] Profile with_request(Profile profile, const RetryRequest& request);
+
+/// The profile for a failure of which somebody says what it is: no rule is asked.
+[[nodiscard]] Profile with_category(Profile profile, const std::string& category);
+
+/// The four policies of document 002 by their names (S2-4..7), else as `parse_policy` reads it:
+/// `linear` is 5 min more each time, `exponential` 1 to 60 min, `immediate`, `never`.
+[[nodiscard]] Result<RetryPolicy> parse_workflow_policy(std::string_view text);
+
+/// Whether the office itself retries what is reported under this profile, instead of keeping it as
+/// the end of somebody else's attempts.
+[[nodiscard]] bool office_retries(const Profile& profile) noexcept;
+
+}  // namespace dlo

@@ -1,0 +1,73 @@
+#include "dlo/retries/retry_processor.h"
+
+#include <utility>
+
+namespace dlo {
+namespace {
+
+/// For records whose profile is no longer there.
+constexpr const char* otherwise = "workflow+safe";
+
+OfficeSource::Options source_options(const RetryProcessor::Parts& parts,
+                                     const RetryOptions& options) {
+  OfficeSource::Options source;
+  source.without = options.without;
+  source.timer = &parts.timer;
+  source.rules = [&rules = parts.rules](const DeadLetter& record) {
+    auto found = rules.find(record.profile, *record.message);
+    if (!found) found = rules.find(otherwise, *record.message);
+    return found ? *found : nullptr;
+  };
+  return source;
+}
+
+ProcessorOptions processor_options(const RetryOptions& options) {
+  ProcessorOptions chosen;
+  chosen.origin = options.origin;
+  chosen.max_concurrency = options.at_once;
+  // What is claimed ages: no more than can be run at once, and a few to go on with.
+  chosen.max_in_flight = options.at_once * 4;
+  chosen.receive_limit = options.at_once * 2;
+  chosen.lease_for = options.lease_for;
+  chosen.handler_timeout = options.timeout;
+  chosen.grace = options.grace;
+  chosen.seed = options.seed;
+  return chosen;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RetryProcessor>> RetryProcessor::make(const Parts& parts,
+                                                             RetryOptions options) {
+  auto rules = parts.rules.find(otherwise, Message{});
+  if (!rules) return rules.error();
+  return std::unique_ptr<RetryProcessor>(
+      new RetryProcessor(parts, std::move(options), std::move(*rules)));
+}
+
+RetryProcessor::RetryProcessor(const Parts& parts, RetryOptions options,
+                               std::shared_ptr<const RuleBook> rules)
+    : options_(std::move(options)), source_(parts.office, source_options(parts, options_)) {
+  processor_ = std::make_unique<Processor>(
+      ProcessorParts{source_, parts.office, std::move(rules), parts.executors.table(), parts.clock,
+                     Validators{}, options_.events, nullptr, &source_},
+      processor_options(options_));
+}
+
+RetryProcessor::~RetryProcessor() {
+  stop();
+}
+
+void RetryProcessor::start() {
+  if (running_.exchange(true)) return;
+  thread_ = std::thread([this] { processor_->run(std::stop_token{}); });
+}
+
+StopReport RetryProcessor::stop() {
+  if (!running_.exchange(false)) return {};
+  const StopReport report = processor_->stop(options_.grace);
+  thread_.join();
+  return report;
+}
+
+}  // namespace dlo
