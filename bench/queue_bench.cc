@@ -328,8 +328,8 @@ void dedupe() {
 }
 
 /// How long others wait at most for a call that writes nothing while a million messages are moved,
-/// purged, or fall due at once, and while the clock is set back. Without sleeping: a busy machine
-/// makes it worse, never better.
+/// purged, fall due or lose their lease at once, and while the clock is set back. Without sleeping:
+/// a busy machine makes it worse, never better.
 void stalls() {
   const bench::Scratch folder = folder_here();
   const std::size_t count = 1'000'000;
@@ -366,6 +366,17 @@ void stalls() {
   watch("longest wait of others: the clock is set back", [&] {
     offset -= Millis{2h}.count();
     must(from->stats(now()));
+  });
+  watch("longest wait of others: a million leases run out", [&] {
+    offset += Millis{2h}.count();
+    while (must(from->stats(now())).delayed > 0) {
+    }
+    for (auto got = must(from->receive({512, 60s, 0ms}, now())); !got.empty();) {
+      got = must(from->receive({512, 60s, 0ms}, now()));
+    }
+    offset += Millis{1h}.count();
+    while (must(from->stats(now())).leased > 0) {
+    }
   });
   watch("longest wait of others: a million are moved", [&] { must(from->move_to(*to)); });
   watch("longest wait of others: a million are purged", [&] { must(to->purge()); });

@@ -62,30 +62,43 @@ class TimingWheel {
     for (auto at = nodes_[late].next; at != late; at = nodes_[at].next) {
       if (!soonest || nodes_[at].due < *soonest) soonest = nodes_[at].due;
     }
+    if (nodes_[opening].next != opening) soonest = std::min(soonest.value_or(current_), current_);
+    if (const auto first = nodes_[firing].next; first != firing) {
+      soonest = std::min(soonest.value_or(nodes_[first].due), nodes_[first].due);
+    }
     if (!soonest) return std::nullopt;
     return moment_of(*soonest);
   }
 
+  /// The deadline of an item that is armed.
+  [[nodiscard]] std::optional<TimePoint> deadline(Item item) const noexcept {
+    if (!armed(item)) return std::nullopt;
+    return moment_of(nodes_[first_item + std::size_t{item}].due);
+  }
+
   /// Disarms everything that is due at `now` and calls `due(item, deadline)` for each, in order of
   /// deadline. `due` may set and clear any item; one that it sets to a moment already passed comes
-  /// out with the next call.
+  /// out with the next call. At most `most` come out, and the work is bounded accordingly: false if
+  /// some were left for the next call. They stay armed until then.
   template <typename F>
-  void advance(TimePoint now, F&& due) {
+  bool advance(TimePoint now, F&& due, std::size_t most = SIZE_MAX) {
     const auto tick = tick_of(now);
     if (tick < current_) {
       if (current_ - tick > slack) rewind(tick);
     }
-    if (nodes_[late].next != late) {
-      take_late(tick);
-      fire(due);
-    }
-    while (levels_ != 0) {
+    auto moves = most > SIZE_MAX / moves_each ? SIZE_MAX : most * moves_each;
+    if (nodes_[late].next != late) take_late(tick);
+    while (true) {
+      if (!fire(due, most)) return false;
+      if (!distribute(moves)) return false;
+      if (nodes_[firing].next != firing) continue;
+      if (levels_ == 0) break;
       const auto bucket = first_bucket();
       if (bucket.begins > tick) break;
       open(bucket);
-      fire(due);
     }
     if (tick > current_) current_ = tick;
+    return true;
   }
 
  private:
@@ -95,10 +108,12 @@ class TimingWheel {
   // Nodes before the items' are the heads of circular lists.
   static constexpr std::uint32_t late = level_count * slots;  // set to a moment already passed
   static constexpr std::uint32_t firing = late + 1;
-  static constexpr std::uint32_t first_item = firing + 1;
+  static constexpr std::uint32_t opening = firing + 1;  // of a bucket whose time has come
+  static constexpr std::uint32_t first_item = opening + 1;
   static constexpr std::uint32_t unlinked = 0xFFFF'FFFF;
   // Threads that read one clock disagree by a little; only more than this is a jump.
   static constexpr std::uint64_t slack = 1000;
+  static constexpr std::size_t moves_each = 8;  // to a lower level, for one that comes out
 
   struct Node {
     std::uint64_t due = 0;
@@ -171,23 +186,32 @@ class TimingWheel {
     return {level, slot, prefix | (std::uint64_t{slot} << (level * bits))};
   }
 
-  // Time reaches `bucket`: what is due at its first tick fires, the rest moves to lower levels.
+  // Time reaches `bucket`.
   void open(const Bucket& bucket) noexcept {
     current_ = bucket.begins;
     const auto head = bucket.level * slots + bucket.slot;
-    auto at = nodes_[head].next;
+    nodes_[opening] = nodes_[head];
+    nodes_[nodes_[head].next].prev = opening;
+    nodes_[nodes_[head].prev].next = opening;
     nodes_[head].next = nodes_[head].prev = head;
     vacate(bucket.level, bucket.slot);
-    while (at != head) {
-      const auto next = nodes_[at].next;
-      --size_;
-      if (nodes_[at].due == current_) {
-        link(firing, at);
+  }
+
+  // Of the bucket that was opened: what is due at its first tick fires, the rest moves to lower
+  // levels. False if some of it is left.
+  bool distribute(std::size_t& moves) noexcept {
+    while (nodes_[opening].next != opening) {
+      if (moves == 0) return false;
+      --moves;
+      const auto index = nodes_[opening].next;
+      unlink(index);
+      if (nodes_[index].due == current_) {
+        link(firing, index);
       } else {
-        place(at);
+        place(index);
       }
-      at = next;
     }
+    return true;
   }
 
   void take_late(std::uint64_t tick) {
@@ -204,12 +228,15 @@ class TimingWheel {
   }
 
   template <typename F>
-  void fire(F& due) {
+  bool fire(F& due, std::size_t& most) {
     while (nodes_[firing].next != firing) {
+      if (most == 0) return false;
+      --most;
       const auto index = nodes_[firing].next;
       unlink(index);
       due(static_cast<Item>(index - first_item), moment_of(nodes_[index].due));
     }
+    return true;
   }
 
   void rewind(std::uint64_t tick) {

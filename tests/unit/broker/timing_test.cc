@@ -88,6 +88,41 @@ TEST(TimingWheel, NextIsNeverLateAndComesCloser) {
   EXPECT_EQ(now, noon + 1h + 17ms);
 }
 
+/// A million that are due at once come out a few at a time, and those that are left can be moved
+/// and cleared like any other.
+TEST(TimingWheel, SomeAreLeftForTheNextCallIfThereAreTooMany) {
+  for (const auto ahead : {Millis{50}, Millis{5'000}, Millis{3'600'000}}) {
+    TimingWheel wheel;
+    constexpr TimingWheel::Item count = 1000;
+    wheel.advance(noon, [](TimingWheel::Item, TimePoint) {});
+    for (TimingWheel::Item i = 0; i < count; ++i) wheel.set(i, noon + ahead + Millis{i / 100});
+    const auto now = noon + ahead + 1h;
+    wheel.set(count, now + 1ms);
+    Items out;
+    const auto some = [&] {
+      const auto before = out.size();
+      const bool all =
+          wheel.advance(now, [&](TimingWheel::Item item, TimePoint) { out.push_back(item); }, 64);
+      EXPECT_LE(out.size() - before, 64U);
+      return all;
+    };
+    EXPECT_FALSE(some());
+    ASSERT_TRUE(wheel.next());
+    EXPECT_LE(*wheel.next(), now) << "the others are due";
+    EXPECT_EQ(wheel.deadline(999), noon + ahead + 9ms);
+    wheel.clear(999);
+    wheel.set(998, now + 1h);
+    int calls = 1;
+    for (; !some(); ++calls) EXPECT_LE(*wheel.next(), now);
+    EXPECT_LT(calls, 100);
+    EXPECT_EQ(out.size(), 998U);
+    EXPECT_TRUE(std::is_sorted(out.begin(), out.end()));
+    EXPECT_EQ(wheel.size(), 2U);
+    EXPECT_EQ(due(wheel, now + 1ms), Items{count});
+    EXPECT_EQ(due(wheel, now + 1h), Items{998});
+  }
+}
+
 TEST(TimingWheel, TheCallbackMaySetAndClear) {
   TimingWheel wheel;
   due(wheel, noon);

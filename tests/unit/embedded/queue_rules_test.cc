@@ -36,6 +36,29 @@ Ids take(EmbeddedQueue& queue, std::size_t limit, TimePoint now = noon) {
   return ids;
 }
 
+// A million that ran out at the same moment ended in one go, and everybody else waited for it.
+TEST(LeasesThatRunOutTogether, EndAFewAtATimeAndAreNobodysMeanwhile) {
+  Shop shop;
+  shop.open();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 2000; ++i) {
+    ids.push_back("m" + std::to_string(i));
+    shop.publish(ids.back());
+  }
+  const auto taken = shop.take(2000);
+  ASSERT_EQ(taken.size(), 2000U);
+  const auto later = noon + 31s;
+  const auto leased = [&] { return must(shop.queue->stats(later)).leased; };
+  const auto left = leased();
+  EXPECT_GT(left, 1000U);
+  const Settlement late{taken.back().lease, Completed{}};
+  EXPECT_EQ(must(shop.queue->settle({&late, 1}, later)).front().settled, Settled::lease_lost);
+  EXPECT_FALSE(must(shop.queue->renew({&taken.back().lease, 1}, later, 30s)).front());
+  int calls = 0;
+  while (leased() > 0) ASSERT_LT(++calls, 20);
+  EXPECT_EQ(shop.take_ids(3000, later), ids);
+}
+
 TEST(ASecondDeclaration, ChangesWhatPrioritiesAreWorthAtOnce) {
   Shop shop;
   shop.open();

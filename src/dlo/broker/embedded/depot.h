@@ -63,8 +63,8 @@ struct Peeked {
 /// is the order of effects: decide under the lock, write into the journal's group, change what is
 /// held, free the lock, and only then wait for the disk and answer.
 /// Locks   One, `mutex_`, never held while anything syncs. Bodies are read without it: a leased
-///         message does not move. While very many delays end, a slice in every call, callers take
-///         turns: nobody waits longer than for one slice of each who came before.
+///         message does not move. While very many delays or leases end, a slice in every call,
+///         callers take turns: nobody waits longer than for one slice of each who came before.
 class Depot {
  public:
   /// `owned`: the same files, if nobody else keeps them.

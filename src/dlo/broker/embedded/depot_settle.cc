@@ -146,7 +146,7 @@ Lease* Depot::find(const LeaseToken& token, std::uint16_t queue) noexcept {
   if (token.high >> 32 != epoch_ || token.low == 0) return nullptr;
   Lease* lease = holdings_.find(static_cast<SlotNumber>(token.high), token.low);
   if (lease == nullptr || holdings_.slots()[lease->slot].queue != queue) return nullptr;
-  return lease;
+  return holdings_.is_over(*lease) ? nullptr : lease;
 }
 
 Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,

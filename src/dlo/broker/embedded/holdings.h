@@ -141,7 +141,14 @@ class Holdings {
   /// Of very many that are due at once some are left for the next call.
   void advance(TimePoint now, std::vector<Lease*>& ran_out);
   /// Some were left: every call ends a slice of them.
-  [[nodiscard]] bool is_behind() const noexcept { return next_delay_ <= pack(latest_); }
+  [[nodiscard]] bool is_behind() const noexcept {
+    return next_delay_ <= pack(latest_) || leases_behind_;
+  }
+  /// A lease that ran out and is one of those that were left: nobody's any more.
+  [[nodiscard]] bool is_over(const Lease& lease) const noexcept {
+    const auto due = leases_behind_ ? leases_.timing().deadline(lease.index) : std::nullopt;
+    return due && *due <= latest_;
+  }
   /// When something may become ready in this queue.
   [[nodiscard]] std::optional<TimePoint> next_due(const QueueState& queue) const noexcept;
   [[nodiscard]] TimePoint latest() const noexcept { return latest_; }
@@ -179,6 +186,7 @@ class Holdings {
   bool working_ = false;
   TimePoint latest_ = TimePoint::min();
   std::uint64_t next_delay_ = end_of_time;  // no delay ends before
+  bool leases_behind_ = false;              // some ran out and were left
   SlotNumber walk_ = no_slot;
 };
 
