@@ -9,6 +9,7 @@
 #include "dlo/json/json.h"
 #include "dlo/json/text/value.h"
 #include "dlo/json/writer.h"
+#include "dlo/store/death_audit.h"
 
 namespace dlo::api {
 namespace {
@@ -129,6 +130,7 @@ Result<void> EventFeed::add_acts(Batch& batch) {
   for (const AuditEntry& entry : *entries) {
     add_removed(entry, batch.next, batch.events);
     batch.next.audit = entry.number;
+    if (entry.act.act == death_act) continue;  // each of them is told as a dead letter
     batch.events.push_back(event_of(entry, batch.next));
   }
   batch.more = batch.more || entries->size() == told_at_once;

@@ -201,6 +201,7 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
     return exchange->send(problem_of(allowed.error()));
   }
   reading->report.delivery = random_id();
+  reading->report.by = request.actor.name;
   auto key = IdempotencyKey::of(request);
   if (!key) return exchange->send(problem_of(key.error()));
   Pending pending{std::move(*reading), exchange};
@@ -253,6 +254,7 @@ HttpResponse Reports::take_batch(const Request& request) {
       continue;
     }
     reading->report.delivery = random_id();
+    reading->report.by = request.actor.name;
     good.push_back(&*reading);
   }
   if (foreign) request.note_refused(foreign_source);  // once, however many lines

@@ -6,6 +6,7 @@
 #include "dlo/core/identity.h"
 #include "dlo/core/redact.h"
 #include "dlo/durable/poison_record.h"
+#include "dlo/store/death_audit.h"
 
 namespace dlo {
 namespace {
@@ -222,8 +223,9 @@ Result<void> DurableRuntime::poison(PoisonKind kind, const Delivery& delivery, D
   const auto named = writer_.name(delivery, record);
   if (!named) return named;
   const RecordId id = record.id;
-  const Change change = Append{std::make_shared<const DeadLetter>(std::move(record)), {}};
-  const auto kept = parts_.office.apply({&change, 1});
+  std::vector<Change> changes{Append{std::make_shared<const DeadLetter>(std::move(record)), {}}};
+  add_death_audit(changes, "runtime", now);
+  const auto kept = parts_.office.apply(changes);
   if (!kept) return kept.error();
   const auto told = tell_owner(kind, delivery.message->owner.value_or(Owner{}), value);
   if (!told) return told.error();

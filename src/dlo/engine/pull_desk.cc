@@ -8,6 +8,7 @@
 #include "dlo/core/redact.h"
 #include "dlo/engine/record.h"
 #include "dlo/engine/replay_witness.h"
+#include "dlo/store/death_audit.h"
 
 namespace dlo {
 namespace {
@@ -333,6 +334,7 @@ Result<void> PullDesk::record(std::vector<Ended>& ended, TimePoint now) {
     writer_.write(delivery, plan.record, plan.attempts, now, changes);
   }
   if (changes.empty()) return {};
+  add_death_audit(changes, "engine", now);
   const auto applied = apply_with_marks(std::move(changes));
   if (!applied) return applied.error();
   for (const auto& [place, owner] : places) ended[owner].occurrence = (*applied)[place].occurrence;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dlo/engine/capture.h"
+#include "dlo/store/death_audit.h"
 
 namespace dlo {
 namespace {
@@ -124,6 +125,7 @@ Result<void> Recorder::write(std::span<Entry*> batch, TimePoint now, std::size_t
     }
     changes.insert(changes.end(), plan.changes.begin(), plan.changes.end());
   }
+  add_death_audit(changes, "engine", now);
   if (most_marks > 0) marks_.put(most_marks, changes);
   std::vector<Applied> answers;
   if (!changes.empty()) {  // repeats alone change nothing

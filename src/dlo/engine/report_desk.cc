@@ -1,7 +1,10 @@
 #include "dlo/engine/report_desk.h"
 
+#include <map>
 #include <random>
 #include <utility>
+
+#include "dlo/store/death_audit.h"
 
 namespace dlo {
 namespace {
@@ -53,6 +56,7 @@ Result<std::vector<Reported>> ReportDesk::report(std::vector<Report> reports, co
   std::vector<Reported> answers;
   std::vector<std::optional<std::size_t>> places;  // of each report's append among the changes
   std::vector<Change> changes;
+  std::map<std::string, DeathToll> tolls;  // by who tells of them
   for (Report& report : reports) {
     auto plan = decide(report, now);
     if (!plan) return plan.error();
@@ -63,9 +67,13 @@ Result<std::vector<Reported>> ReportDesk::report(std::vector<Report> reports, co
       place = changes.size();
       answer.record = plan->record->id;
       writer_.write({}, plan->record, std::move(plan->attempts), now, changes);
+      tolls[report.by].add(changes.back());
     }
     answer.decision = std::move(plan->decision);
     answer.rules = rules_;
+  }
+  for (const auto& [by, toll] : tolls) {
+    if (auto entry = toll.entry(by, now)) changes.emplace_back(std::move(*entry));
   }
   if (also) also(answers, changes);
   if (changes.empty()) return answers;

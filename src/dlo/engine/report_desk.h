@@ -25,6 +25,7 @@ struct Report {
   std::string handler;   // who failed; may be empty
   std::string metadata;  // JSON text, kept as given; may be empty
   std::vector<std::string> tags;
+  std::string by = "library";  // who tells of it, for the audit trail
 };
 
 /// What the core decided about one report.

@@ -107,7 +107,7 @@ TEST_F(EditsTest, TheTrailKeepsPlacesAndDigestsButNoPayload) {
   const std::string id = broken();
   edit(id, R"("json":{"amount":4711},"reason":"sign")");
   const Told trail = get("/v1/audit");
-  EXPECT_EQ(trail.at("entries.0.act"), "edit") << trail;
+  EXPECT_EQ(trail.at("entries.1.act"), "edit") << trail;
   EXPECT_TRUE(trail.says(R"(\"reason\":\"sign\")")) << trail;
   EXPECT_TRUE(trail.says(R"(\"/amount\")")) << trail;
   EXPECT_TRUE(trail.says("after_sha256")) << trail;

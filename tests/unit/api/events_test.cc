@@ -71,6 +71,15 @@ TEST_F(EventsTest, TellsOfDeadLettersAndOfActsOnGroupsJobsAndQueues) {
   EXPECT_EQ(asked->answer().content_type, "text/event-stream");
 }
 
+TEST_F(EventsTest, ADeathIsToldOnceThoughTheAuditTrailHasItToo) {
+  const auto asked = listen();
+  dead(R"("id":"m-1")");
+  say("PUT", "/v1/queues/orders", "{}");
+  ASSERT_TRUE(hears(*asked, "\"queue\":\"orders\"")) << asked->so_far();
+  EXPECT_EQ(count(asked->so_far(), "event: dead_letter"), 1U) << asked->so_far();
+  EXPECT_EQ(count(asked->so_far(), "\"act\":\"die\""), 0U) << asked->so_far();
+}
+
 TEST_F(EventsTest, TellsOfDeadLettersThatAreRemovedForGood) {
   options_.discard_grace = std::chrono::hours{1};
   const std::string id = dead(R"("id":"gone")");

@@ -37,7 +37,7 @@ TEST_F(GroupsTest, WhatPeopleSayOfAGroupIsKeptAndAudited) {
   EXPECT_EQ(told.at("snoozed_until"), "2026-03-02T00:00:00.000Z");
   EXPECT_EQ(say("PATCH", "/v1/groups/" + id, R"({"status":"open"})").at("owner"), "ana")
       << "what is not named stays";
-  EXPECT_EQ(get("/v1/audit").at("entries.0.act"), "group");
+  EXPECT_EQ(get("/v1/audit").at("entries.1.act"), "group");
 }
 
 TEST_F(GroupsTest, AnEditFromAnOldVersionIsRefused) {
@@ -130,8 +130,8 @@ TEST_F(GroupsTest, OneGroupIsMergedIntoAnotherAndSplitOffAgain) {
   EXPECT_EQ(out.at("owner"), "bo");
   EXPECT_EQ(get("/v1/groups/" + into).at("total"), "1");
   const Told trail = get("/v1/audit");
-  EXPECT_EQ(trail.at("entries.1.act"), "merge") << trail;
-  EXPECT_EQ(trail.at("entries.2.act"), "split") << trail;
+  EXPECT_EQ(trail.at("entries.3.act"), "merge") << trail;
+  EXPECT_EQ(trail.at("entries.4.act"), "split") << trail;
 }
 
 TEST_F(GroupsTest, ThoseThatHaveAValueInCommonBecomeAGroupOfTheirOwn) {

@@ -41,6 +41,20 @@ TEST_F(ReportsTest, WhoCountsAttemptsIsToldWhenToTryAgainAndNothingIsKept) {
             201);
 }
 
+TEST_F(ReportsTest, WhoToldOfDeathsIsInTheAuditTrailWithADigestOfThem) {  // R25
+  batch(R"({"source":"orders","error":"slow"})"
+        "\n"
+        R"({"source":"mails","error":"slow"})"
+        "\n");
+  report(R"({"source":"orders","error":"slow","attempts":1})");  // to be retried: nobody died
+  const Told trail = get("/v1/audit");
+  EXPECT_EQ(trail.at("entries.0.act"), "die") << trail;
+  EXPECT_EQ(trail.at("entries.0.subject"), "2 deaths of 2 sources");
+  EXPECT_NE(trail.at("entries.0.actor"), "library");
+  EXPECT_TRUE(trail.says("ids_sha256"));
+  EXPECT_EQ(trail.at("entries.1.act"), "?") << trail;
+}
+
 TEST_F(ReportsTest, TheProfileNamedDecides) {
   const Told told =
       report(R"({"source":"o","error":"bad request","attempts":1,"profile":"service-bus"})");

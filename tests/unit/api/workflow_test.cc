@@ -44,7 +44,7 @@ TEST_F(WorkflowTest, WhatIsTriedByHandAndFailsStaysOpenWithTheError) {  // S1-42
   const Told after = get(path);
   EXPECT_EQ(after.at("attempts.0.error_text"), "booking 7 is locked") << after;
   EXPECT_TRUE(after.says("BookingLocked"));
-  EXPECT_EQ(get("/v1/audit").at("entries.0.act"), "attempt");
+  EXPECT_EQ(get("/v1/audit").at("entries.1.act"), "attempt");
   say("POST", path + "/resolve",
       R"({"by":"ana","notes":"Manually processed after fixing booking data"})");
   EXPECT_EQ(say("POST", path + "/attempts", R"({"error":"x"})").status(), 409);

@@ -204,6 +204,22 @@ TEST(Booking, AnEventWithoutDataIsDroppedCountedAndAudited) {  // S1-16, R8
   EXPECT_EQ(audit.front().act.subject, "orders/empty");
 }
 
+TEST(Deaths, AreInTheAuditTrailByTheBatch) {  // R25
+  World world;
+  world.rules = rules_of("service-bus");
+  world.on_every([](const Message&, const RunContext&) { return failed("Bad", "bad request"); });
+  for (int i = 0; i < 20; ++i) world.publish("m" + std::to_string(i), "x");
+  world.processor()->drain();
+  std::size_t deaths = 0;
+  for (const AuditEntry& entry : must(world.office.extras().ledger->audit(0, 100))) {
+    ASSERT_EQ(entry.act.act, "die");
+    EXPECT_EQ(entry.act.actor, "engine");
+    deaths += std::stoul(entry.act.detail.substr(std::string("{\"count\":").size()));
+  }
+  EXPECT_GT(deaths, 0U);
+  EXPECT_EQ(deaths, world.records().size());
+}
+
 TEST(Kafka, MalformedJsonEndsAtOnceUnderItsOwnName) {  // S4-23
   World world;
   world.rules = rules_of("kafka");
