@@ -36,13 +36,22 @@ class FaultFile final : public File {
     return there;
   }
 
+  // A fault may take its time: others go on meanwhile, and what they write is not in this sync.
   Result<void> sync() override {
-    const std::lock_guard lock(owner_.mutex_);
-    if (const auto code = owner_.fault_ ? owner_.fault_(Op::sync, name_) : std::nullopt) {
-      return failed(*code, name_);
+    std::unique_lock lock(owner_.mutex_);
+    const auto number = ++owner_.syncs_begun_;
+    if (const auto fault = owner_.fault_) {
+      std::string was = node_->now;
+      lock.unlock();
+      const auto code = fault(Op::sync, name_);
+      lock.lock();
+      if (code) return failed(*code, name_);
+      if (number > node_->synced_by) node_->stable = std::move(was);
+    } else {
+      node_->stable = node_->now;
     }
+    node_->synced_by = std::max(node_->synced_by, number);
     ++owner_.syncs_;
-    node_->stable = node_->now;
     return {};
   }
 

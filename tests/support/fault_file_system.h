@@ -49,8 +49,9 @@ class FaultFileSystem final : public FileSystem {
   }
 
   struct Node {
-    std::string now;     // what the kernel has
-    std::string stable;  // what the disk has
+    std::string now;              // what the kernel has
+    std::string stable;           // what the disk has
+    std::uint64_t synced_by = 0;  // the last sync that began
   };
 
  private:
@@ -62,6 +63,7 @@ class FaultFileSystem final : public FileSystem {
   std::vector<Names> past_ = {{}};  // the names at the last sync of names, and after each change
   std::mt19937_64 random_{7};
   std::uint64_t syncs_ = 0;
+  std::uint64_t syncs_begun_ = 0;
   std::size_t longest_write_ = 0;
 };
 

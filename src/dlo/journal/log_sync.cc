@@ -11,6 +11,9 @@ namespace format = journal_format;
 constexpr std::size_t largest_buffer = 4U << 20U;   // larger ones are not kept
 constexpr std::size_t zeros_pay_below = 8U << 10U;  // bytes a group
 constexpr std::uint64_t zeros_at_once = 256U << 10U;
+// Whoever would only wait for the next sync hands a group of this size to the kernel meanwhile:
+// then the disk does not wait for the copying.
+constexpr std::size_t written_ahead_from = 32U << 10U;
 
 /// Overwriting blocks that were written before syncs faster than writing into blocks that are
 /// merely taken, and waits for nobody else's files, which matters if groups are small. So the one
@@ -160,7 +163,9 @@ Result<std::uint64_t> Log::durable(std::uint64_t sequence) {
     Lock lock(mutex_);
     while (durable_ <= sequence) {
       if (const auto ready = usable(); !ready) return ready.error();
-      if (syncing_) {
+      if (syncing_ && sequence >= covering_ && !writing_ && group_.size() >= written_ahead_from) {
+        write_out(lock);
+      } else if (syncing_) {
         await_sync(lock, sequence);
       } else {
         sync_out(lock);

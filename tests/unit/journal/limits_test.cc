@@ -1,4 +1,5 @@
 // What a journal refuses, and where it begins anew.
+#include <future>
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/eventually.h"
 #include "support/fault_file_system.h"
 #include "support/must.h"
 
@@ -241,6 +243,39 @@ TEST(JournalZeros, AreWrittenAheadOfSmallGroupsOnly) {
     journal = opened(disk, options, bodies, report);
     EXPECT_EQ(bodies.size(), 20U);
   }
+}
+
+// The disk works while the next group is copied, and need not wait for it afterwards.
+TEST(JournalSync, WhoeverWaitsForTheNextHandsALargeGroupToTheKernelMeanwhile) {
+  FaultFileSystem disk;
+  std::vector<std::string> bodies;
+  RecoveryReport report;
+  auto journal = opened(disk, {}, bodies, report);
+  std::promise<void> gate;
+  const auto passes = gate.get_future().share();
+  disk.set_fault([passes](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+    if (op == FaultFileSystem::Op::sync) passes.wait();
+    return std::nullopt;
+  });
+  const auto durable = [&journal](std::size_t size) {
+    const std::string body(size, 'x');
+    const NewRecord record{1, {}, body};
+    must(journal->durable(must(journal->append({&record, 1}, {}))));
+  };
+  const auto written = [&] { return journal->stats().bytes_written; };
+  auto first = std::async(std::launch::async, durable, 1000);
+  EXPECT_TRUE(testing::eventually([&] { return written() > 1000; }));
+  auto second = std::async(std::launch::async, durable, 40'000);
+  EXPECT_TRUE(testing::eventually([&] { return written() > 41'000; })) << "before the sync ends";
+  EXPECT_EQ(journal->stats().durable_sequence, 1U);
+  disk.set_fault({});
+  gate.set_value();
+  first.get();
+  second.get();
+  EXPECT_EQ(journal->stats().durable_sequence, 3U);
+  journal.reset();
+  journal = opened(disk, {}, bodies, report);
+  EXPECT_EQ(bodies.size(), 2U);
 }
 
 }  // namespace
