@@ -157,11 +157,15 @@ class Rules {
     });
     auto profile = reading_.config.rules.find(base);
     if (!profile) {
-      return complain(given.line, base == name
-                                      ? path +
-                                            " needs a base: the profile it starts from, such as "
-                                            "`base: standard`."
-                                      : path + ".base: " + profile.error().detail);
+      const TextNode* said = member(given, "base");
+      complain(said == nullptr ? given.line : said->line,
+               said == nullptr ? path +
+                                     " needs a base: the profile it starts from, such as "
+                                     "`base: standard`."
+                               : path + ".base: " + profile.error().detail);
+      // The rest is looked at all the same, so that nobody is told of one mistake at a time.
+      profile = reading_.config.rules.find(default_profile_name);
+      if (!profile) return;
     }
     profile->name = name;
     const bool own_checks = member(settings, "pre_check") || member(settings, "post_check");

@@ -99,8 +99,16 @@ class Walker {
     const std::string_view what = parser_.problem == nullptr ? "unreadable" : parser_.problem;
     std::string said = "this is not YAML: " + std::string(what);
     if (parser_.context != nullptr) said += " " + std::string(parser_.context);
-    complain(line_of(parser_.problem_mark), said + ".");
+    complain(line_of(opened_here() ? parser_.context_mark : parser_.problem_mark), said + ".");
     return false;
+  }
+
+  /// What is opened and never closed is noticed at the end of the file; it is to be mended where it
+  /// was opened.
+  [[nodiscard]] bool opened_here() const {
+    const std::string_view within = parser_.context == nullptr ? "" : parser_.context;
+    return within.find("flow") != std::string_view::npos ||
+           within.find("quoted") != std::string_view::npos;
   }
 
   void refuse_marks(const yaml_char_t* anchor, const yaml_char_t* tag) {

@@ -231,6 +231,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn<Wrong>({
         {"NoBase", "profiles:\n  mine: {limit: 3}\n", "2: profiles.mine needs a base"},
         {"UnknownBase", "profiles:\n  mine: {base: standrad}\n", "did you mean \"standard\"?"},
+        {"LineOfTheBase", "profiles:\n  mine:\n    base: standrad\n", "3: profiles.mine.base: "},
         {"OnItself", "profiles:\n  a: {base: b}\n  b: {base: a}\n", "is built on itself"},
         {"UnknownSetting", "profiles:\n  mine: {base: standard, limt: 3}\n",
          "did you mean \"limit\"?"},
@@ -246,6 +247,30 @@ INSTANTIATE_TEST_SUITE_P(
         {"SourceSetting", "sources:\n  a: {limits: 3}\n", "did you mean \"limit\"?"},
     }),
     [](const auto& row) { return row.param.name; });
+
+TEST(Config, OneMistakeInAProfileHidesNoOther) {
+  const std::string found =
+      problems_of(reading("profiles:\n"
+                          "  mine:\n"
+                          "    base: standrad\n"
+                          "    limit: -1\n"
+                          "    retry: expo base=2s\n"
+                          "  other:\n"
+                          "    limit: 3\n"
+                          "    nonsense: 1\n"));
+  EXPECT_TRUE(has(found, "3: profiles.mine.base")) << found;
+  EXPECT_TRUE(has(found, "4: profiles.mine")) << found;
+  EXPECT_TRUE(has(found, "5: profiles.mine")) << found;
+  EXPECT_TRUE(has(found, "profiles.other needs a base")) << found;
+  EXPECT_TRUE(has(found, "nonsense")) << found;
+}
+
+TEST(Config, WhatIsNeverClosedIsNamedWhereItWasOpened) {
+  const std::string bracket = problems_of(reading("data: x\nmasked: [body.a\ntls:\n  key: k\n"));
+  EXPECT_TRUE(has(bracket, "2: this is not YAML")) << bracket;
+  const std::string quote = problems_of(reading("data: \"x\nserver:\n  workers: 3\n"));
+  EXPECT_TRUE(has(quote, "1: this is not YAML")) << quote;
+}
 
 TEST(Config, SaysWhatARunningServerCannotTakeOver) {
   const auto before = reading("data: a\nworkflow: {max_retries: 2}\n").config;
