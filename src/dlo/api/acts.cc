@@ -7,6 +7,7 @@
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
 #include "dlo/api/curtain.h"
+#include "dlo/api/idempotency.h"
 #include "dlo/api/lookup.h"
 #include "dlo/api/notes.h"
 #include "dlo/core/acts.h"
@@ -49,6 +50,7 @@ struct Act {
   Transition move{};
   std::vector<Change> also{};
   Words words{};
+  std::optional<IdempotencyKey> key{};  // it is to happen once under this
 
   [[nodiscard]] const DeadLetter& record() const { return detail.record; }
 };
@@ -74,6 +76,31 @@ HttpResponse refusal_of(const Error& error, bool asked_for_version) {
   return problem_of(error);
 }
 
+HttpResponse as_it_is(const Act& act) {
+  auto now = act.office.get(act.record().id);
+  if (!now) return problem_of(now.error());
+  const std::uint64_t version = now->record.version;
+  HttpResponse response =
+      json_answer(to_json(curtain_of(act.request).hidden(std::move(now->record))));
+  set_etag(response, version);
+  return response;
+}
+
+/// An act that was done under this key before is not done again, and is answered with the dead
+/// letter as it is; a mistake in the key is answered, too. Nothing: it is to be done now.
+std::optional<HttpResponse> told_before(Act& act) {
+  auto key = IdempotencyKey::of(act.request);
+  if (!key) return problem_of(key.error());
+  if (!*key) return std::nullopt;
+  const auto before = (*key)->find(act.office);
+  if (!before) return problem_of(before.error());
+  act.key = std::move(**key);
+  if (!*before) return std::nullopt;
+  HttpResponse answer = as_it_is(act);
+  answer.headers.push_back({"Idempotency-Replayed", "true"});
+  return answer;
+}
+
 HttpResponse carry_out(Act& act) {
   const auto wanted = act.request.if_match();
   if (!wanted) return problem_of(wanted.error());
@@ -91,16 +118,14 @@ HttpResponse carry_out(Act& act) {
   for (Change& change : act.also) changes.push_back(std::move(change));
   changes.emplace_back(
       audit_of(act.request, act.name, to_string(act.record().id), audit_detail(act)));
+  if (act.key) changes.emplace_back(act.key->keep(HttpResponse{}));
   const auto applied = act.office.apply(changes);
+  if (!applied && act.key) {  // somebody may have been quicker with the same key
+    if (auto told = told_before(act)) return std::move(*told);
+  }
   if (!applied) return refusal_of(applied.error(), wanted->has_value());
-  auto after = act.office.get(act.record().id);
-  if (!after) return problem_of(after.error());
-  const std::uint64_t version = after->record.version;
-  HttpResponse response =
-      json_answer(to_json(curtain_of(act.request).hidden(std::move(after->record))));
-
-  set_etag(response, version);
-  return response;
+  if (act.key) IdempotencyKey::forget_old(act.office, act.request.now);
+  return as_it_is(act);
 }
 
 std::string already(const DeadLetter& record) {
@@ -132,6 +157,7 @@ HttpResponse act_on(Office& office, const Request& request, std::string_view nam
   auto detail = find_record(office, request);
   if (!detail) return problem_of(detail.error());
   act.detail = std::move(*detail);
+  if (auto told = told_before(act)) return std::move(*told);
   if (is_live(act.record().status)) {
     return problem_of(conflict("Message " + to_string(act.record().id) + " is " +
                                std::string(name_of(act.record().status)) +
@@ -210,7 +236,10 @@ HttpResponse add_attempt(Office& office, const Request& request) {
   if (!read) return problem_of(read.error());
   auto detail = find_record(office, request);
   if (!detail) return problem_of(detail.error());
-  const DeadLetter& record = detail->record;
+  Act act{office, request, "attempt"};
+  act.detail = std::move(*detail);
+  if (auto told = told_before(act)) return std::move(*told);
+  const DeadLetter& record = act.record();
   if (!is_editable(record.status)) {
     return problem_of(conflict("Dead letter " + to_string(record.id) + " is " +
                                std::string(name_of(record.status)) +
@@ -224,14 +253,12 @@ HttpResponse add_attempt(Office& office, const Request& request) {
   attempt.error_type = failure.type;
   attempt.error_text = failure.text;
   attempt.node = request.actor.name;
-  Act act{office, request, "attempt"};
   act.words.notes = failure.text;
   act.move.to = record.status;
   act.move.counters = record.counters;
   ++act.move.counters->total;
   act.move.failure = std::move(failure);
   act.also.emplace_back(AddAttempt{record.id, std::move(attempt)});
-  act.detail = std::move(*detail);
   return carry_out(act);
 }
 
@@ -253,10 +280,21 @@ HttpResponse put_tags(Office& office, const Request& request) {
   if (!detail) return problem_of(detail.error());
   Act act{office, request, "tag"};
   act.detail = std::move(*detail);
+  if (auto told = told_before(act)) return std::move(*told);
   act.move.to = act.record().status;
   for (const auto& tag : tags) act.words.notes += (act.words.notes.empty() ? "" : ",") + tag;
   act.move.tags = std::move(tags);
   return carry_out(act);
+}
+
+HttpResponse notes_answer(Office& office, const RecordId& id, int status) {
+  const auto notes = notes_of(office, id);
+  if (!notes) return problem_of(notes.error());
+  JsonWriter json;
+  json.begin_object().key("notes");
+  write_json(json, *notes);
+  json.end_object();
+  return json_answer(json.take(), status);
 }
 
 HttpResponse add_note(Office& office, const Request& request) {
@@ -276,16 +314,19 @@ HttpResponse add_note(Office& office, const Request& request) {
   JsonWriter said;
   said.begin_object().member("text", note.text).end_object();
   thread_local std::mt19937_64 salt(std::random_device{}());
-  const std::vector<Change> changes{keep_note(id, note, salt()),
-                                    audit_of(request, "note", to_string(id), said.take())};
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
+  if (*key) {
+    const auto before = (*key)->find(office);
+    if (!before) return problem_of(before.error());
+    if (*before) return notes_answer(office, id, 200);
+  }
+  std::vector<Change> changes{keep_note(id, note, salt()),
+                              audit_of(request, "note", to_string(id), said.take())};
+  if (*key) changes.emplace_back((*key)->keep(HttpResponse{}));
   if (const auto applied = office.apply(changes); !applied) return problem_of(applied.error());
-  const auto notes = notes_of(office, id);
-  if (!notes) return problem_of(notes.error());
-  JsonWriter json;
-  json.begin_object().key("notes");
-  write_json(json, *notes);
-  json.end_object();
-  return json_answer(json.take(), 201);
+  if (*key) IdempotencyKey::forget_old(office, request.now);
+  return notes_answer(office, id, 201);
 }
 
 Route act_route(Office& office, std::string_view pattern, std::string_view name,

@@ -8,6 +8,7 @@
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
 #include "dlo/api/curtain.h"
+#include "dlo/api/idempotency.h"
 #include "dlo/api/lookup.h"
 #include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
@@ -130,19 +131,21 @@ std::string described(const Request& request, const RecordDetail& detail, const 
 }
 
 HttpResponse make_version(Office& office, const Request& request, const RecordDetail& detail,
-                          const Repair& repair, const std::string& reason) {
+                          const Repair& repair, const std::string& reason,
+                          const std::optional<IdempotencyKey>& key) {
   const std::uint32_t number = newest_version(detail) + 1;
   const DeadLetter& record = detail.record;
-  const std::vector<Change> changes{
-      version_of(record, repair, request.now, request.actor.name, reason),
-      audit_of(request, "edit", to_string(record.id),
-               audit_text(repair, newest_draft(detail), number, reason))};
+  std::vector<Change> changes{version_of(record, repair, request.now, request.actor.name, reason),
+                              audit_of(request, "edit", to_string(record.id),
+                                       audit_text(repair, newest_draft(detail), number, reason))};
+  HttpResponse response = json_answer(described(request, detail, repair, number, true), 201);
+  if (key) changes.emplace_back(key->keep(response));
   const auto applied = office.apply(changes);
   if (!applied && applied.error().code == Code::conflict) {
     return problem(412, "version_changed", applied.error().detail);
   }
   if (!applied) return problem_of(applied.error());
-  HttpResponse response = json_answer(described(request, detail, repair, number, true), 201);
+  if (key) IdempotencyKey::forget_old(office, request.now);
   set_etag(response, applied->front().version);
   return response;
 }
@@ -154,6 +157,13 @@ HttpResponse edit(Office& office, const Request& request) {
   const auto detail = find_record(office, request);
   if (!detail) return problem_of(detail.error());
   const DeadLetter& record = detail->record;
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
+  if (*key) {
+    auto before = (*key)->find(office);
+    if (!before) return problem_of(before.error());
+    if (*before) return std::move(**before);
+  }
   const auto version = request.if_match();
   if (!version) return problem_of(version.error());
   if (*version && **version != record.version) {
@@ -181,7 +191,7 @@ HttpResponse edit(Office& office, const Request& request) {
     return json_answer(described(request, *detail, *repair, newest_version(*detail), false));
   }
   if (auto fits = check_schema(*repair); !fits) return problem_of(fits.error());
-  return make_version(office, request, *detail, *repair, wanted.reason);
+  return make_version(office, request, *detail, *repair, wanted.reason, *key);
 }
 
 HttpResponse schemas(Office& office) {

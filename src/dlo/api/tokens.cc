@@ -44,6 +44,12 @@ Result<NewToken> read_new(const Request& request) {
 
 HttpResponse create(TokenBook& book, const std::vector<std::string>& actions,
                     const Request& request) {
+  if (request.http.has_header("Idempotency-Key")) {
+    return problem(
+        400, "invalid_argument",
+        "A token takes no Idempotency-Key: its secret is shown once and kept nowhere, so "
+        "a repeat could not be answered. Revoke the one you lost and make another.");
+  }
   const auto wanted = read_new(request);
   if (!wanted) return problem_of(wanted.error());
   if (const auto known = check_actions(wanted->scope, actions); !known) {

@@ -138,5 +138,41 @@ TEST_F(Acts, TheTrailIsReadInPagesAndAsLines) {
   EXPECT_EQ(std::count(lines.body().begin(), lines.body().end(), '\n'), 3);
 }
 
+TEST_F(Acts, AnActUnderOneKeyHappensOnceAndIsAnsweredAlike) {
+  const std::string id = dead();
+  const Headers key{{"Idempotency-Key", "k1"}};
+  const std::string body = R"({"by":"ana","notes":"paid"})";
+  const Told first = act(id, "resolve", body, key);
+  const Told second = act(id, "resolve", body, key);
+  EXPECT_EQ(second.status(), 200) << second;
+  EXPECT_EQ(second.header("Idempotency-Replayed"), "true");
+  EXPECT_EQ(second.body(), first.body());
+  EXPECT_EQ(act(id, "resolve", body).status(), 409) << "without the key it is another act";
+  EXPECT_EQ(act(id, "resolve", R"({"by":"bob"})", key).status(), 409) << "the key is used up";
+}
+
+TEST_F(Acts, NotesAttemptsAndVersionsUnderOneKeyAreMadeOnce) {
+  const std::string id = dead();
+  const Headers key{{"Idempotency-Key", "k1"}};
+  EXPECT_EQ(act(id, "notes", R"({"text":"once"})", key).status(), 201);
+  EXPECT_EQ(act(id, "notes", R"({"text":"once"})", key).status(), 200);
+  EXPECT_EQ(get("/v1/dead-letters/" + id).at("notes.1.text"), "?");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(act(id, "attempts", R"({"error":"still locked"})", key).status(), 200);
+  }
+  EXPECT_EQ(get("/v1/dead-letters/" + id).at("counters.total"), "2");
+  const std::string edit =
+      R"({"recipe":[{"patch":[{"op":"add","path":"/list/-","value":1}]}],"reason":"r"})";
+  act(id, "edit", R"({"json":{"list":[]},"reason":"r"})");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(act(id, "edit", edit, key).status(), 201);
+  EXPECT_EQ(get("/v1/dead-letters/" + id + "/versions").at("newest"), "2");
+}
+
+TEST_F(Acts, ATokenTakesNoKeyBecauseItsSecretCannotBeRepeated) {
+  const Told told = say("POST", "/v1/tokens", R"({"name":"ana"})", {{"Idempotency-Key", "k1"}});
+  EXPECT_EQ(told.status(), 400);
+  EXPECT_TRUE(told.says("shown once")) << told;
+}
+
 }  // namespace
 }  // namespace dlo::api
