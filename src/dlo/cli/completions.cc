@@ -95,7 +95,28 @@ _dlo() {
   for (std::size_t at = 0; (at = cases.find(" path=", at)) != std::string::npos; at += 7) {
     cases.replace(at, 6, " path_=");
   }
-  code += cases + "    esac\n  done\n  case \"$path_\" in\n";
+  code += cases + R"(    esac
+  done
+  local option="${words[CURRENT-1]}"
+  if [[ "$PREFIX" == --*=* ]]; then
+    option="${PREFIX%%=*}"
+    compset -P '*='
+  fi
+  case "$path_ $option" in
+)";
+  each_verb(program, [&](const VerbInfo& verb) {
+    for (const auto& option : verb.options) {
+      if (option.choices.empty()) continue;
+      std::string names;
+      for (const std::string& name : option.names) {
+        names += (names.empty() ? "" : "|") + quoted(verb.path + " " + name);
+      }
+      code += "    " + names + ") compadd --";
+      for (const std::string& each : option.choices) code += " " + each;
+      code += "; return ;;\n";
+    }
+  });
+  code += "  esac\n  case \"$path_\" in\n";
   const auto entry = [](const std::string& name, const std::string& about) {
     std::string plain = name;
     for (std::size_t at = 0; (at = plain.find(':', at)) != std::string::npos; at += 2) {
@@ -150,9 +171,9 @@ complete -c dlo -f
       for (const std::string& name : option.names) {
         code += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      if (!option.value.empty()) code += " -r";
       std::string words;
       for (const std::string& each : option.choices) words += (words.empty() ? "" : " ") + each;
+      if (!option.value.empty()) code += words.empty() ? " -r" : " -x";  // -x: no files
       if (!words.empty()) code += " -a " + quoted(words);
       code += " -d " + quoted(option.about) + "\n";
     }

@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "dlo/cli/shell_help.h"
@@ -5,11 +8,28 @@
 namespace dlo::cli {
 namespace {
 
+/// The character that begins at `at`, as troff writes what is not ASCII: \[u2026]. Moves `at` to
+/// its last byte.
+std::string escaped(std::string_view text, std::size_t& at) {
+  const auto lead = static_cast<unsigned char>(text[at]);
+  const std::size_t more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+  std::uint32_t point = lead & (0x3FU >> more);
+  for (std::size_t i = 0; i < more && at + 1 < text.size(); ++i) {
+    point = (point << 6U) | (static_cast<unsigned char>(text[++at]) & 0x3FU);
+  }
+  char name[16];
+  std::snprintf(name, sizeof name, "\\[u%04X]", static_cast<unsigned>(point));
+  return name;
+}
+
 /// Text that troff takes as it is: no escapes, no requests at the beginning of a line.
 std::string plain(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '\\') {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      out += escaped(text, i);
+    } else if (c == '\\') {
       out += "\\e";
     } else if (c == '-') {
       out += "\\-";

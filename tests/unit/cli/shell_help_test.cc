@@ -69,6 +69,20 @@ TEST(ShellHelp, EveryVerbIsInHelpManualAndCompletions) {
   }
 }
 
+TEST(ShellHelp, ChoicesAreOfferedWhereTheyAreTyped) {
+  const std::string zsh = said({"completion", "zsh"});
+  EXPECT_NE(zsh.find("' list -o'|' list --output') compadd -- table wide json ndjson csv id"),
+            std::string::npos);
+  const std::string fish = said({"completion", "fish"});
+  EXPECT_NE(fish.find(" -x -a 'table wide json ndjson csv id'"), std::string::npos);
+}
+
+TEST(ShellHelp, TheManualIsPlainAsciiForTroff) {
+  const std::string man = said({"man"});
+  for (const char c : man) ASSERT_LT(static_cast<unsigned char>(c), 0x80U);
+  EXPECT_NE(man.find("\\[u2026]"), std::string::npos) << "an ellipsis in a description";
+}
+
 TEST(ShellHelp, OptionsAndTheirChoicesAreThere) {
   const std::string bash = said({"completion", "bash"});
   EXPECT_NE(bash.find("--oldest-first"), std::string::npos);
@@ -78,7 +92,7 @@ TEST(ShellHelp, OptionsAndTheirChoicesAreThere) {
   EXPECT_NE(man.find(".B \\-\\-canary"), std::string::npos);
   EXPECT_NE(man.find(".SH EXIT STATUS"), std::string::npos);
   const std::string fish = said({"completion", "fish"});
-  EXPECT_NE(fish.find("__dlo_path ' group list'\" -l order -r"), std::string::npos);
+  EXPECT_NE(fish.find("__dlo_path ' group list'\" -l order -x"), std::string::npos);
 }
 
 }  // namespace
