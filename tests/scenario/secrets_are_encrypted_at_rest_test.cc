@@ -215,8 +215,8 @@ TEST(Scenario, AnOfficeThatWasPlainIsEncryptedByRotating) {
   EXPECT_EQ(found_in(place.path(), planted), std::set<std::string>{});
   const auto again = run_dlo({"key", "rotate", "--data-key", "--data", place.path()});
   EXPECT_NE(again.out.find("1 encrypted anew"), std::string::npos) << again.out << again.err;
-  EXPECT_NE(run_dlo({"show", letter, "--data", place.path()}).out.find("zqpayloadsecret"),
-            std::string::npos);
+  const auto shown = run_dlo({"show", letter, "-o", "json", "--data", place.path()});
+  EXPECT_NE(shown.out.find("zqpayloadsecret"), std::string::npos) << shown.out;
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
+#include "dlo/query/query_text.h"
 
 namespace dlo::cli {
 namespace {
@@ -33,16 +35,18 @@ int act_on_each(Context& context, Client& client, const std::string& act,
                 const std::vector<std::string>& ids, const std::string& body) {
   std::size_t done = 0;
   int worst = exit_error;
+  Rows rows(context, {"id", "status"});
   for (const std::string& id : ids) {
     const auto reply = ask_for(client, {"POST", path_of(id, act.c_str()), body});
     if (!reply) {
       worst = refuse(context, reply.error());
-      if (reply.error().code == Code::refused || is_retryable(reply.error().code)) return worst;
+      if (reply.error().code == Code::refused || is_retryable(reply.error().code)) break;
       continue;
     }
     ++done;
-    context.out << id << "  " << text_of(reply->value, "status") << "\n";
+    rows.add({id, text_of(reply->value, "status")});
   }
+  rows.end();
   if (done == ids.size()) return exit_ok;
   return done == 0 ? worst : exit_partial;
 }
@@ -75,8 +79,10 @@ Result<std::string> job_body(const std::string& act, const BulkArguments& argume
   JsonWriter json;
   json.begin_object().member("act", act);
   if (ids.empty()) {
-    // What a replay or a resolve can be about is open; only a restore looks at the rest.
-    const bool said = query.find("status:") != std::string::npos;
+    // What a replay or a resolve can be about is open; only a restore looks at the rest. A query
+    // that cannot be read is refused by whoever it is sent to, with the reason.
+    const auto read = parse_query(query, TimePoint{});
+    const bool said = !read || !read->statuses.empty();
     json.member("query", said || act == "restore" ? query : query + " status:open");
   } else {
     json.key("ids").begin_array();
@@ -121,8 +127,10 @@ int note(Context& context, const NoteArguments& arguments) {
   json.end_object();
   const auto reply = ask_for(**client, {"POST", path_of(arguments.id, "notes"), json.take()});
   if (!reply) return refuse(context, reply.error());
-  context.out << "noted; dead letter " << arguments.id << " has "
-              << member(reply->value, "notes").items.size() << " notes\n";
+  print_done(context, reply->value, arguments.id, [&] {
+    context.out << "noted; dead letter " << arguments.id << " has "
+                << member(reply->value, "notes").items.size() << " notes\n";
+  });
   return exit_ok;
 }
 
@@ -179,9 +187,11 @@ int tag(Context& context, const TagArguments& arguments) {
   change.headers.push_back({"If-Match", "\"" + text_of(before->value, "version") + "\""});
   const auto reply = ask_for(**client, change);
   if (!reply) return refuse(context, reply.error());
-  context.out << arguments.id << " ";
-  for (const std::string& each : tags) context.out << " " << printable(each);
-  context.out << "\n";
+  print_one(context, reply->value, "id", [&] {
+    context.out << arguments.id << " ";
+    for (const std::string& each : tags) context.out << " " << printable(each);
+    context.out << "\n";
+  });
   return exit_ok;
 }
 

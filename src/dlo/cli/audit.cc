@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/encoding.h"
 #include "dlo/json/json.h"
+#include "dlo/json/writer.h"
 #include "dlo/store/office.h"
 
 namespace dlo::cli {
@@ -56,6 +58,24 @@ void print_rows(Context& context, const std::vector<AuditEntry>& entries) {
   print(context, table);
 }
 
+/// What programs are told of a verification.
+void print_verdict(Context& context, const std::optional<AuditEntry>& last,
+                   const std::optional<std::uint64_t>& broken, bool head_seen) {
+  JsonWriter json;
+  json.begin_object().key("whole").boolean(!broken && head_seen);
+  json.member("entries", last ? last->number : 0).member("head", last ? last->hash : "");
+  json.key("broken_at");
+  if (broken) {
+    json.number(*broken);
+  } else {
+    json.null();
+  }
+  json.key("head_seen").boolean(head_seen).end_object();
+  const std::string text = json.take();
+  const auto value = parse_json(text);
+  if (value) print_one(context, *value, "head", [] {});
+}
+
 }  // namespace
 
 int audit_list(Context& context, const AuditArguments& arguments) {
@@ -63,22 +83,29 @@ int audit_list(Context& context, const AuditArguments& arguments) {
   if (!client) return refuse(context, client.error());
   std::vector<AuditEntry> rows;  // of a table, whose columns fit all of it
   std::uint64_t count = 0;
-  const bool lines = context.format == Format::json || context.format == Format::ndjson;
+  const bool array = context.format == Format::json;
+  if (array) context.out << "[";
+  const auto print_entry = [&](const AuditEntry& each) {
+    const bool first = count++ == 0;
+    if (array) {
+      context.out << (first ? "" : ",\n") << to_json(each);
+    } else if (context.format == Format::ndjson) {
+      context.out << to_json(each) << "\n";
+    } else if (context.format == Format::id) {
+      context.out << each.number << "\n";
+    } else {
+      rows.push_back(each);
+    }
+  };
   const auto walked =
       walk(**client, arguments.after, arguments.limit, [&](std::span<const AuditEntry> part) {
-        count += part.size();
-        for (const AuditEntry& each : part) {
-          if (lines) context.out << to_json(each) << "\n";
-          if (!lines) rows.push_back(each);
-        }
+        for (const AuditEntry& each : part) print_entry(each);
       });
+  if (array) context.out << "]\n";
   if (!walked) return refuse(context, walked.error());
-  if (count == 0) {
-    context.err << "Nothing was done yet.\n";
-    return exit_nothing_matched;
-  }
-  if (!lines) print_rows(context, rows);
-  return exit_ok;
+  if (count == 0) context.err << "Nothing was done yet.\n";
+  if (!rows.empty()) print_rows(context, rows);
+  return count == 0 ? exit_nothing_matched : exit_ok;
 }
 
 int audit_verify(Context& context, const AuditArguments& arguments) {
@@ -94,6 +121,7 @@ int audit_verify(Context& context, const AuditArguments& arguments) {
     last = part.back();
   });
   if (!walked) return refuse(context, walked.error());
+  if (!is_for_people(context)) print_verdict(context, last, broken, head_seen);
   if (broken) {
     context.err
         << "The audit trail is broken at entry " << *broken
@@ -106,6 +134,7 @@ int audit_verify(Context& context, const AuditArguments& arguments) {
                 << ": its end was cut off, or it is another office's.\n";
     return exit_error;
   }
+  if (!is_for_people(context)) return exit_ok;
   if (!last) {
     context.out << "The audit trail is empty.\n";
     return exit_ok;

@@ -87,6 +87,7 @@ void add_list(CLI::App& app, Parsed& parsed, Context& context) {
   auto* number = app.add_subcommand("count", "How many dead letters match, or a bound");
   add_selection(number, arguments.selection, true);
   add_target(number, context);
+  add_output(number, context);
   number->callback([&parsed] {
     parsed.verb = [&parsed](Context& c) { return count(c, parsed.list.selection); };
   });
@@ -169,6 +170,7 @@ void add_token(CLI::App& app, Parsed& parsed, Context& context) {
       ->check(CLI::Range(1, 1'000'000));
   create->add_option("--max-body", parsed.token.max_body, "Largest request, in bytes");
   add_target(create, context);
+  add_output(create, context);
   create->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return token_create(c, parsed.token); }; });
   auto* all = command->add_subcommand("list", "Every token, also those that ended");
@@ -178,6 +180,7 @@ void add_token(CLI::App& app, Parsed& parsed, Context& context) {
   auto* revoke = command->add_subcommand("revoke", "End a token for good");
   revoke->add_option("id", parsed.token.id, "As `dlo token list` shows it")->required();
   add_target(revoke, context);
+  add_output(revoke, context);
   revoke->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return token_revoke(c, parsed.token); }; });
 }
@@ -196,6 +199,7 @@ void add_audit(CLI::App& app, Parsed& parsed, Context& context) {
   auto* verify = command->add_subcommand("verify", "Find the first entry that was tampered with");
   verify->add_option("--head", arguments.head, "A hash printed earlier: it must still be there");
   add_target(verify, context);
+  add_output(verify, context);
   verify->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return audit_verify(c, parsed.audit); }; });
 }
@@ -209,6 +213,7 @@ void add_poison(CLI::App& app, Parsed& parsed, Context& context) {
     auto* sub = command->add_subcommand(name, about);
     sub->add_option("kind", arguments.kind, "orchestrations or activities")->required();
     add_target(sub, context);
+    add_output(sub, context);
     sub->callback([&parsed, run] {
       parsed.verb = [&parsed, run](Context& c) { return run(c, parsed.poison); };
     });
@@ -219,7 +224,6 @@ void add_poison(CLI::App& app, Parsed& parsed, Context& context) {
   all->add_option("--limit", arguments.limit, "So many at once, 100 unless told")
       ->check(CLI::Range(1, 1000));
   all->add_option("--after", arguments.after, "Behind this id, to read on");
-  add_output(all, context);
   verb("show", "One item with its input", poison_show)->add_option("id", arguments.id)->required();
   auto* remove = verb("remove", "Acknowledge and discard; prints true or false", poison_remove);
   remove->add_option("id", arguments.id)->required();
@@ -243,15 +247,17 @@ void on_queue(CLI::App* command, Parsed& parsed, Context& context,
               int (*verb)(Context&, const QueueArguments&)) {
   on_files(command, parsed, context, verb);
   add_server(command, context);
+  if (command->get_option_no_throw("--output") == nullptr) add_output(command, context);
 }
 
 void add_queue_name(CLI::App* command, QueueArguments& arguments) {
   command->add_option("queue", arguments.queue, "Name of the queue")->required();
 }
 
-void add_queue_changes(CLI::App* command, Parsed& parsed, Context& context) {
+/// `dlo queue send`, and `dlo send` for short.
+CLI::App* add_send(CLI::App& app, Parsed& parsed, Context& context) {
   auto& arguments = parsed.queue;
-  auto* send = command->add_subcommand("send", "Put a message in; the queue is made if it is new");
+  auto* send = app.add_subcommand("send", "Put a message into a queue, which is made if it is new");
   add_queue_name(send, arguments);
   send->add_option("payload", arguments.payload, "The payload; - reads it from standard input")
       ->required();
@@ -260,6 +266,18 @@ void add_queue_changes(CLI::App* command, Parsed& parsed, Context& context) {
   send->add_option("--key", arguments.key, "Messages of one key keep their order");
   send->add_option("--delay", arguments.delay, "Such as 30s, 5m, 1h");
   on_queue(send, parsed, context, queue_send);
+  return send;
+}
+
+void add_queue_changes(CLI::App* command, Parsed& parsed, Context& context) {
+  auto& arguments = parsed.queue;
+  add_send(*command, parsed, context);
+  auto* declare = command->add_subcommand("declare", "Make a queue, or change its settings");
+  add_queue_name(declare, arguments);
+  arguments.settings = "{}";
+  declare->add_option("settings", arguments.settings,
+                      R"(JSON, such as '{"profile":"kafka","lease_ms":60000}' (docs/api.md))");
+  on_queue(declare, parsed, context, queue_declare);
   auto* purge = command->add_subcommand("purge", "Remove what waits; says how much, until --yes");
   add_queue_name(purge, arguments);
   purge->add_flag("--yes", arguments.yes, "Really");
@@ -279,6 +297,7 @@ void add_queue_changes(CLI::App* command, Parsed& parsed, Context& context) {
 }
 
 void add_queue(CLI::App& app, Parsed& parsed, Context& context) {
+  add_send(app, parsed, context)->alias("publish");
   auto* command =
       app.add_subcommand("queue", "Queues of the server or the directory")->require_subcommand(1);
   auto& arguments = parsed.queue;
@@ -305,6 +324,7 @@ void add_queue(CLI::App& app, Parsed& parsed, Context& context) {
       ->add_option("outcome", arguments.outcome, "complete, fail, release, abandon or dead_letter")
       ->capture_default_str();
   settle->add_option("--error", arguments.error, "Why it failed");
+  settle->add_option("--reason", arguments.reason, "Of a dead_letter [Rejected]");
   on_queue(settle, parsed, context, queue_settle);
   add_queue_changes(command, parsed, context);
   auto* fsck = command->add_subcommand("fsck", "Read every byte and say what is damaged");
@@ -366,6 +386,13 @@ int run(int argc, const char* const* argv, Context& context) {
   add_keys(grammar);
   add_audit(app, parsed, context);
   add_poison(app, parsed, context);
+  auto* version = app.add_subcommand("version", "Which dlo this is");
+  version->callback([&parsed] {
+    parsed.verb = [](Context& c) {
+      c.out << "dlo " DLO_VERSION "\n";
+      return int{exit_ok};
+    };
+  });
   add_help(grammar, "dlo " DLO_VERSION);
   try {
     app.parse(argc, argv);

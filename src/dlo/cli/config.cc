@@ -1,9 +1,9 @@
 #include <ostream>
 
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
-#include "dlo/json/writer.h"
 
 namespace dlo::cli {
 namespace {
@@ -33,22 +33,15 @@ int config_show(Context& context, const ConfigArguments& arguments) {
     return say_count(context, reading->problems.size());
   }
   const auto shown = show_config(reading->config, arguments.file, arguments.effective);
-  if (context.format == Format::json || context.format == Format::ndjson) {
-    for (const ShownSetting& each : shown) {
-      JsonWriter json;
-      json.begin_object().member("setting", each.path).member("value", each.value);
-      json.member("from", each.from).end_object();
-      context.out << json.take() << "\n";
-    }
+  if (is_for_people(context)) {
+    Table table({{"SETTING"}, {"VALUE"}, {"FROM"}});
+    for (const ShownSetting& each : shown) table.add({each.path, each.value, each.from});
+    print(context, table);
     return exit_ok;
   }
-  Table table({{"SETTING"}, {"VALUE"}, {"FROM"}});
-  for (const ShownSetting& each : shown) table.add({each.path, each.value, each.from});
-  if (context.format == Format::csv) {
-    table.print_csv(context.out);
-  } else {
-    table.print(context.out, context.width);
-  }
+  Rows rows(context, {"setting", "value", "from"});
+  for (const ShownSetting& each : shown) rows.add({each.path, each.value, each.from});
+  rows.end();
   return exit_ok;
 }
 

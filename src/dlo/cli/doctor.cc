@@ -1,10 +1,12 @@
 #include <filesystem>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <system_error>
 
 #include "dlo/cli/client.h"
 #include "dlo/cli/job_run.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/cli/watching.h"
@@ -23,7 +25,8 @@ constexpr Millis longest_look{5'000};
 /// Collects what was found and the worst of it.
 class Findings {
  public:
-  explicit Findings(Context& context) : context_(context) {}
+  explicit Findings(Context& context)
+      : context_(context), rows_(context, {"check", "state", "found", "todo"}) {}
 
   void ok(const std::string& what, const std::string& found) { add("ok", what, found, ""); }
   void warn(const std::string& what, const std::string& found, const std::string& todo) {
@@ -34,11 +37,16 @@ class Findings {
     add("fail", what, found, todo);
     worst_ = exit_error;
   }
-  [[nodiscard]] int worst() const noexcept { return worst_; }
+  /// Nothing more is added.
+  [[nodiscard]] int end() {
+    rows_.end();
+    return worst_;
+  }
 
  private:
   void add(const std::string& mark, const std::string& what, const std::string& found,
            const std::string& todo) {
+    if (!is_for_people(context_)) return rows_.add({what, mark, found, todo});
     const std::string_view colour = context_.colour ? colour_of_status(mark) : "";
     context_.out << colour << mark << std::string(6 - mark.size(), ' ')
                  << (colour.empty() ? "" : paint::plain) << what
@@ -48,6 +56,7 @@ class Findings {
   }
 
   Context& context_;
+  Rows rows_;
   int worst_ = exit_ok;
 };
 
@@ -239,12 +248,12 @@ int doctor(Context& context, const DoctorArguments& arguments) {
   const auto client = connect(context, Need::look);
   if (!client) {
     findings.fail("server", client.error().detail, "then run dlo doctor again");
-    return findings.worst();
+    return findings.end();
   }
   const auto alive = ask_for(**client, {"GET", "/healthz"});
   if (!alive) {
     findings.fail("server", alive.error().detail, "then run dlo doctor again");
-    return findings.worst();
+    return findings.end();
   }
   findings.ok("server", (*client)->name() + " answers");
   check_description(findings, **client);
@@ -257,14 +266,22 @@ int doctor(Context& context, const DoctorArguments& arguments) {
     check_pages(findings, context);
     check_keys(findings, context);
   }
-  if (!arguments.deep) return findings.worst();
-  const int whole = audit_verify(context, {});
+  if (!arguments.deep) return findings.end();
+  std::ostringstream unread;  // the verdict is one of the findings
+  Context beside{unread, context.err};
+  beside.data = context.data;
+  beside.server = context.server;
+  beside.token = context.token;
+  beside.token_file = context.token_file;
+  beside.ca_file = context.ca_file;
+  beside.environment = context.environment;
+  const int whole = audit_verify(beside, {});
   if (whole == exit_ok) {
     findings.ok("audit", "every entry is as it was written");
   } else {
     findings.fail("audit", "the trail is not whole", "dlo audit verify says where");
   }
-  return findings.worst();
+  return findings.end();
 }
 
 }  // namespace dlo::cli

@@ -119,7 +119,11 @@ int make(Context& context, Client& client, const EditArguments& arguments,
   const auto shown =
       ask_for(client, {"POST", path_of(arguments, "edit"), with(members, R"("dry_run":true)")});
   if (!shown) return refuse(context, shown.error());
-  print_difference(context, member(shown->value, "diff"));
+  if (arguments.dry_run && !is_for_people(context)) {
+    print_done(context, shown->value, arguments.id, [] {});
+  } else if (is_for_people(context)) {
+    print_difference(context, member(shown->value, "diff"));
+  }
   for (const char* list : {"warnings", "complaints"}) {
     for (const JsonValue& each : member(shown->value, list).items) {
       context.err << "dlo: " << printable(each.text()) << "\n";
@@ -136,7 +140,9 @@ int make(Context& context, Client& client, const EditArguments& arguments,
   change.headers.push_back({"If-Match", "\"" + version + "\""});
   const auto made = ask_for(client, change);
   if (!made) return refuse(context, made.error());
-  context.out << arguments.id << "  version " << text_of(made->value, "number") << "\n";
+  print_done(context, made->value, arguments.id, [&] {
+    context.out << arguments.id << "  version " << text_of(made->value, "number") << "\n";
+  });
   return exit_ok;
 }
 

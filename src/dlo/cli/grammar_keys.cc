@@ -18,6 +18,7 @@ void add_keys(const Grammar& grammar) {
   });
   auto* all = command->add_subcommand("list", "Which keys there are and which are in use");
   add_data(all, grammar.context);
+  add_output(all, grammar.context);
   all->callback(
       [&verb = grammar.verb] { verb = [](Context& context) { return key_list(context); }; });
   auto* rotate = command->add_subcommand("rotate", "Bring the office under the newest master key");

@@ -12,6 +12,7 @@ template <typename Arguments, typename Run>
 void on(const Grammar& grammar, CLI::App* command, const std::shared_ptr<Arguments>& arguments,
         Run run) {
   add_target(command, grammar.context);
+  if (command->get_option_no_throw("--output") == nullptr) add_output(command, grammar.context);
   command->callback([&verb = grammar.verb, arguments, run] {
     verb = [arguments, run](Context& context) { return run(context, *arguments); };
   });

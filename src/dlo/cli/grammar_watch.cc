@@ -51,6 +51,7 @@ void add_watching(const Grammar& grammar) {
   const auto deep = std::make_shared<DoctorArguments>();
   checks->add_flag("--deep", deep->deep, "The whole audit trail too");
   add_target(checks, grammar.context);
+  add_output(checks, grammar.context);
   checks->callback([&verb = grammar.verb, deep] {
     verb = [deep](Context& context) { return doctor(context, *deep); };
   });

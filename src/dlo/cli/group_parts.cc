@@ -20,12 +20,14 @@ std::string path_of(const std::string& id, const char* what) {
 }
 
 void say_group(Context& context, const JsonValue& group) {
-  context.out << "group " << text_of(group, "id") << " has " << text_of(group, "open") << " open, "
-              << text_of(group, "total") << " ever";
-  if (const auto merged = member(group, "merged").items.size(); merged > 0) {
-    context.out << ", merged of " << merged << " fingerprints";
-  }
-  context.out << "\n";
+  print_one(context, group, "id", [&] {
+    context.out << "group " << text_of(group, "id") << " has " << text_of(group, "open")
+                << " open, " << text_of(group, "total") << " ever";
+    if (const auto merged = member(group, "merged").items.size(); merged > 0) {
+      context.out << ", merged of " << merged << " fingerprints";
+    }
+    context.out << "\n";
+  });
 }
 
 /// "build=1.4.2"
@@ -78,9 +80,14 @@ Table trend_table(const std::vector<JsonValue>& buckets, bool bars) {
 /// A split by a facet is a job: it touches as many dead letters as there are.
 int follow_split(Context& context, Client& client, const Reply& reply, bool wait) {
   const std::string job = text_of(member(reply.value, "job"), "id");
-  context.out << "job " << job << "\nnew group " << text_of(reply.value, "group") << std::endl;
+  const bool words = is_for_people(context);
+  if (words) {
+    context.out << "job " << job << "\nnew group " << text_of(reply.value, "group") << std::endl;
+  } else {
+    print_one(context, reply.value, "group", [] {});
+  }
   if (client.is_server() && !wait) return exit_ok;
-  return watch_job(context, client, job);
+  return watch_job(context, client, job, !words);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "dlo/cli/acts.h"
 #include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/duration.h"
@@ -16,32 +17,36 @@ std::string path_of(const GroupArguments& arguments) {
 }
 
 int show_one(Context& context, const Reply& reply) {
-  if (context.format == Format::json || context.format == Format::ndjson) {
-    context.out << *reply.text;
-    return exit_ok;
-  }
-  for (const JsonMember& each : reply.value.members) {
-    const std::string value = text_of(reply.value, each.name);
-    if (value.empty() || value == "[]") continue;
-    context.out << each.name << std::string(each.name.size() < 16 ? 16 - each.name.size() : 1, ' ')
-                << printable(value) << "\n";
-  }
+  print_one(context, reply.value, "id", [&] {
+    for (const JsonMember& each : reply.value.members) {
+      const std::string value = text_of(reply.value, each.name);
+      if (value.empty() || value == "[]") continue;
+      context.out << each.name
+                  << std::string(each.name.size() < 16 ? 16 - each.name.size() : 1, ' ')
+                  << printable(value) << "\n";
+    }
+  });
   return exit_ok;
 }
 
-/// Changes what `fill` says, and shows the group as it is then.
+/// Changes what `fill` says, and shows the group as it is then. With a `version`, only if nobody
+/// changed it since.
 int change(Context& context, Client& client, const GroupArguments& arguments,
-           const std::function<void(JsonWriter&)>& fill) {
+           const std::function<void(JsonWriter&)>& fill, const std::string& version = {}) {
   JsonWriter json;
   json.begin_object();
   fill(json);
   json.end_object();
-  const auto reply = ask_for(client, {"PATCH", path_of(arguments), json.take()});
+  Ask ask{"PATCH", path_of(arguments), json.take()};
+  if (!version.empty()) ask.headers.push_back({"If-Match", "\"" + version + "\""});
+  const auto reply = ask_for(client, ask);
   if (!reply) return refuse(context, reply.error());
-  context.out << "group " << arguments.id << " is " << text_of(reply->value, "status");
-  const std::string owner = text_of(reply->value, "owner");
-  if (!owner.empty()) context.out << ", owner " << printable(owner);
-  context.out << "\n";
+  print_one(context, reply->value, "id", [&] {
+    context.out << "group " << arguments.id << " is " << text_of(reply->value, "status");
+    const std::string owner = text_of(reply->value, "owner");
+    if (!owner.empty()) context.out << ", owner " << printable(owner);
+    context.out << "\n";
+  });
   return exit_ok;
 }
 
@@ -52,13 +57,21 @@ int change(Context& context, const GroupArguments& arguments,
   return change(context, **client, arguments, fill);
 }
 
-/// What is noted already, and one line more.
-Result<std::string> notes_with(Client& client, const GroupArguments& arguments,
-                               const std::string& line) {
+/// One line more than what is noted already, and `fill`; refused if somebody changed the group
+/// between looking and writing, so that nobody's notes are lost.
+int add_note(Context& context, Client& client, const GroupArguments& arguments,
+             const std::string& line, const std::function<void(JsonWriter&)>& fill) {
   const auto reply = ask_for(client, {"GET", path_of(arguments)});
-  if (!reply) return reply.error();
+  if (!reply) return refuse(context, reply.error());
   const std::string before = text_of(reply->value, "notes");
-  return before + (before.empty() || line.empty() ? "" : "\n") + line;
+  const std::string notes = before + (before.empty() || line.empty() ? "" : "\n") + line;
+  return change(
+      context, client, arguments,
+      [&](JsonWriter& json) {
+        if (fill) fill(json);
+        json.member("notes", notes);
+      },
+      text_of(reply->value, "version"));
 }
 
 }  // namespace
@@ -74,17 +87,7 @@ int group_list(Context& context, const GroupArguments& arguments) {
     const auto reply = ask_for(**client, {"GET", target});
     if (!reply) return refuse(context, reply.error());
     const auto& groups = member(reply->value, "groups").items;
-    if (context.format == Format::json) {
-      context.out << *reply->text;
-    } else if (context.format == Format::ndjson || context.format == Format::id) {
-      for (const JsonValue& group : groups) {
-        context.out << (context.format == Format::id ? text_of(group, "id")
-                                                     : std::string(group.raw))
-                    << "\n";
-      }
-    } else if (!groups.empty()) {
-      print_groups(context, groups);
-    }
+    print_items(context, *reply, groups, "id", [&] { return group_table(context, groups); });
     if (groups.empty()) context.err << "There are no groups: nothing has died yet.\n";
     return groups.empty() ? exit_nothing_matched : exit_ok;
   });
@@ -100,19 +103,19 @@ int group_show(Context& context, const GroupArguments& arguments) {
 int group_resolve(Context& context, const GroupArguments& arguments) {
   const auto client = connect(context, Need::work);
   if (!client) return refuse(context, client.error());
-  const auto notes = notes_with(**client, arguments, arguments.bulk.notes);
-  if (!notes) return refuse(context, notes.error());
+  const auto there = ask_for(**client, {"GET", path_of(arguments)});
+  if (!there) return refuse(context, there.error());
   BulkArguments bulk = arguments.bulk;
   bulk.selection.group = arguments.id;
   bulk.will.wait = true;  // the group is resolved when all of it is
+  bulk.will.silent = !is_for_people(context) && !bulk.will.dry_run;  // the group is the answer
   const auto body = job_body("resolve", bulk, {}, {});
   if (!body) return refuse(context, body.error());
   const int code = run_job(context, **client, *body, bulk.will);
   // A group without open dead letters is resolved all the same.
   if (bulk.will.dry_run || (code != exit_ok && code != exit_nothing_matched)) return code;
-  return change(context, **client, arguments, [&](JsonWriter& json) {
-    json.member("status", "resolved").member("notes", *notes);
-  });
+  return add_note(context, **client, arguments, arguments.bulk.notes,
+                  [](JsonWriter& json) { json.member("status", "resolved"); });
 }
 
 int group_status(Context& context, const GroupArguments& arguments, const std::string& status) {
@@ -141,10 +144,7 @@ int group_ticket(Context& context, const GroupArguments& arguments) {
 int group_note(Context& context, const GroupArguments& arguments) {
   const auto client = connect(context, Need::act);
   if (!client) return refuse(context, client.error());
-  const auto notes = notes_with(**client, arguments, arguments.text);
-  if (!notes) return refuse(context, notes.error());
-  return change(context, **client, arguments,
-                [&](JsonWriter& json) { json.member("notes", *notes); });
+  return add_note(context, **client, arguments, arguments.text, {});
 }
 
 }  // namespace dlo::cli

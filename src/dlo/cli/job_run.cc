@@ -4,6 +4,7 @@
 #include <istream>
 #include <ostream>
 
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/watch.h"
 
@@ -129,9 +130,14 @@ std::string bar(const Sight& sight, double rate, std::size_t width) {
   return cut(text, width == 0 ? 200 : width - 1);
 }
 
-int report(Context& context, const std::string& id, const Sight& sight) {
-  context.out << "Job " << id << " is " << sight.state << ": "
-              << (sight.words.empty() ? "nothing to do" : sight.words) << "\n";
+int report(Context& context, const std::string& id, const Reply& reply, bool silent) {
+  const Sight sight = sight_of(reply);
+  if (!silent && context.format != Format::id) {  // an id was printed first of all
+    print_job_answer(context, reply, [&] {
+      context.out << "Job " << id << " is " << sight.state << ": "
+                  << (sight.words.empty() ? "nothing to do" : sight.words) << "\n";
+    });
+  }
   if (!sight.problem.empty()) context.err << "dlo: " << printable(sight.problem) << "\n";
   if (sight.state == "paused") {
     context.err << "It is paused; dlo job resume " << id << " goes on.\n";
@@ -163,19 +169,27 @@ bool confirmed(Context& context, bool yes, const std::string& question) {
   return false;
 }
 
-int watch_job(Context& context, Client& client, const std::string& id) {
-  const auto first = ask_for(client, {"GET", job_path(id) + "?preview=true"});
-  if (!first) return refuse(context, first.error());
-  Sight sight = sight_of(*first);
+void print_job_answer(Context& context, const Reply& reply, const std::function<void()>& people) {
+  if (context.format == Format::json || context.format == Format::ndjson) {
+    context.out << *reply.text;
+  } else {
+    print_one(context, member(reply.value, "job"), "id", people);
+  }
+}
+
+int watch_job(Context& context, Client& client, const std::string& id, bool silent) {
+  auto last = ask_for(client, {"GET", job_path(id) + "?preview=true"});
+  if (!last) return refuse(context, last.error());
+  Sight sight = sight_of(*last);
   const std::uint64_t begun = sight.done;
-  const std::uint64_t total = sight.done + number_of(member(first->value, "preview"), "count");
+  const std::uint64_t total = sight.done + number_of(member(last->value, "preview"), "count");
   refresh(context);
   const TimePoint since = context.now;
   while (!is_over(sight.state) && sight.state != "paused" && context.pause) {
     context.pause(between_looks);
-    const auto reply = ask_for(client, {"GET", job_path(id)});
-    if (!reply) return refuse(context, reply.error());
-    sight = sight_of(*reply);
+    last = ask_for(client, {"GET", job_path(id)});
+    if (!last) return refuse(context, last.error());
+    sight = sight_of(*last);
     sight.total = total;
     refresh(context);
     const double seconds =
@@ -187,20 +201,32 @@ int watch_job(Context& context, Client& client, const std::string& id) {
     }
   }
   if (context.width > 0) context.err << "\r\x1b[K" << std::flush;
-  return report(context, id, sight);
+  return report(context, id, *last, silent);
 }
 
 int run_job(Context& context, Client& client, const std::string& body, const JobWill& will) {
   const auto planned = ask_for(client, {"POST", "/v1/jobs", body});
   if (!planned) return refuse(context, planned.error());
   const std::string id = text_of(member(planned->value, "job"), "id");
-  context.out << "job " << id << std::endl;  // first of all: whatever happens, it can be found
+  // First of all: whatever happens, it can be found. Where a program reads the answer, beside it.
+  const bool first = is_for_people(context) && !will.silent;
+  if (context.format == Format::id && !will.silent) {
+    context.out << id << std::endl;
+  } else {
+    (first ? context.out : context.err) << "job " << id << std::endl;
+  }
+  const auto answer = [&](const Reply& reply) {
+    const bool told = will.silent || context.format == Format::id;
+    if (!told) print_job_answer(context, reply, [] {});
+  };
   print_plan(context, *planned);
   const bool empty = number_of(member(planned->value, "preview"), "count") == 0;
   if (empty || will.dry_run) {
     context.err << (empty ? "Nothing matches; there is nothing to do.\n"
                           : "Nothing was changed. To do it: dlo job start " + id + "\n");
-    if (empty) (void)ask_for(client, {"POST", job_path(id, "cancel")});
+    const auto cancelled =
+        empty ? ask_for(client, {"POST", job_path(id, "cancel")}) : Result<Reply>(*planned);
+    answer(cancelled ? *cancelled : *planned);
     return empty ? exit_nothing_matched : exit_ok;
   }
   if (!confirmed(context, will.yes, describe(*planned) + "?")) {
@@ -211,9 +237,10 @@ int run_job(Context& context, Client& client, const std::string& body, const Job
   if (!started) return refuse(context, started.error());
   if (client.is_server() && !will.wait) {
     context.err << "The server works on it. To follow it: dlo job watch " << id << "\n";
+    answer(*started);
     return exit_ok;
   }
-  return watch_job(context, client, id);
+  return watch_job(context, client, id, will.silent);
 }
 
 }  // namespace dlo::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "dlo/cli/client.h"
@@ -12,6 +13,7 @@ struct JobWill {
   bool yes = false;      // nobody is asked
   bool dry_run = false;  // only the plan
   bool wait = false;     // until it is over; always where no server does it
+  bool silent = false;   // nothing on the output: whoever runs it answers something else
 };
 
 /// Says yes to `question`, or that --yes is missing where nobody can be asked.
@@ -22,7 +24,10 @@ struct JobWill {
 int run_job(Context& context, Client& client, const std::string& body, const JobWill& will);
 
 /// Follows a job until it is over, with a bar on a terminal.
-int watch_job(Context& context, Client& client, const std::string& id);
+int watch_job(Context& context, Client& client, const std::string& id, bool silent = false);
+
+/// An answer about a job, as the format asks; `people` says it in words.
+void print_job_answer(Context& context, const Reply& reply, const std::function<void()>& people);
 
 /// "2m 5s".
 [[nodiscard]] std::string duration_text(Millis length);

@@ -21,11 +21,6 @@ std::string job_path(const std::string& id, const std::string& verb = {}) {
   return address.text();
 }
 
-std::string when(const JsonValue& job, const char* name, TimePoint now) {
-  const auto time = time_of(job, name);
-  return time ? relative(*time, now) : "";
-}
-
 int list_jobs(Context& context, Client& client) {
   const auto reply = ask_for(client, {"GET", "/v1/jobs"});
   if (!reply) return refuse(context, reply.error());
@@ -40,7 +35,7 @@ int list_jobs(Context& context, Client& client) {
                  {"QUERY", Align::left, true}});
     for (const JsonValue& job : jobs) {
       table.add({text_of(job, "id"), text_of(job, "state"), text_of(job, "act"),
-                 when(job, "created_at", context.now), when(job, "ended_at", context.now),
+                 when(context, time_of(job, "created_at")), when(context, time_of(job, "ended_at")),
                  text_of(job, "created_by"), text_of(job, "query")});
     }
     return table;
@@ -123,11 +118,7 @@ int job_show(Context& context, const JobArguments& arguments) {
   if (!client) return refuse(context, client.error());
   const auto reply = ask_for(**client, {"GET", job_path(arguments.id) + "?preview=true"});
   if (!reply) return refuse(context, reply.error());
-  if (context.format == Format::json || context.format == Format::ndjson) {
-    context.out << *reply->text;
-  } else {
-    print_job(context, reply->value);
-  }
+  print_job_answer(context, *reply, [&] { print_job(context, reply->value); });
   return exit_ok;
 }
 
@@ -135,25 +126,19 @@ int job_items(Context& context, const JobArguments& arguments) {
   const auto client = connect(context, Need::look);
   if (!client) return refuse(context, client.error());
   std::string after;
-  std::size_t shown = 0;
+  Rows rows(context, {"id", "outcome"});
   do {
     Address address(job_path(arguments.id, "items"));
     address.with_some("outcome", arguments.outcome).with_some("after", after);
     const auto reply = ask_for(**client, {"GET", address.text()});
     if (!reply) return refuse(context, reply.error());
     for (const JsonValue& item : member(reply->value, "items").items) {
-      ++shown;
-      if (context.format == Format::json || context.format == Format::ndjson) {
-        context.out << item.raw << "\n";
-      } else {
-        context.out << text_of(item, "id");
-        if (context.format != Format::id) context.out << "  " << text_of(item, "outcome");
-        context.out << "\n";
-      }
+      rows.add({text_of(item, "id"), text_of(item, "outcome")});
     }
     after = text_of(reply->value, "next");
   } while (!after.empty());
-  return shown == 0 ? exit_nothing_matched : exit_ok;
+  rows.end();
+  return rows.count() == 0 ? exit_nothing_matched : exit_ok;
 }
 
 int job_retry_failed(Context& context, const JobArguments& arguments, const JobWill& will) {
@@ -196,8 +181,10 @@ int job_change(Context& context, const JobArguments& arguments, const std::strin
   if (begins && (will.wait || !(*client)->is_server())) {
     return watch_job(context, **client, arguments.id);
   }
-  context.out << "Job " << arguments.id << " is " << text_of(member(reply->value, "job"), "state")
-              << "\n";
+  print_job_answer(context, *reply, [&] {
+    context.out << "Job " << arguments.id << " is " << text_of(member(reply->value, "job"), "state")
+                << "\n";
+  });
   return exit_ok;
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "dlo/cli/open_office.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/store/sealed/key_book.h"
 #include "dlo/store/sealed/rotation.h"
@@ -138,6 +139,17 @@ Result<void> encrypt_anew(Context& context, const VaultRequest& request,
   return {};
 }
 
+void print_keys(Context& context, const std::vector<std::vector<std::string>>& rows) {
+  if (!is_for_people(context)) {
+    Rows lines(context, {"key", "kind", "under", "created", "state"});
+    for (const auto& each : rows) lines.add(each);
+    return lines.end();
+  }
+  Table table({{"KEY"}, {"KIND"}, {"UNDER"}, {"CREATED"}, {"STATE"}});
+  for (const auto& each : rows) table.add(each);
+  print(context, table);
+}
+
 }  // namespace
 
 int key_create(Context& context, const KeyArguments& arguments) {
@@ -172,23 +184,22 @@ int key_list(Context& context) {
   if (!office) return refuse(context, office.error());
   const auto keys = read_data_keys(**office);
   if (!keys) return refuse(context, keys.error());
-  Table table({{"KEY"}, {"KIND"}, {"UNDER"}, {"CREATED"}, {"STATE"}});
+  std::vector<std::vector<std::string>> rows;
   if (*ring) {
     for (const MasterKey& key : (*ring)->keys) {
       const bool newest = key.id == (*ring)->keys.back().id;
-      table.add({to_string(key.id), "master", "", "", newest ? "wraps" : "unwraps"});
+      rows.push_back({to_string(key.id), "master", "", "", newest ? "wraps" : "unwraps"});
     }
   }
   std::uint64_t last = 0;
   for (const WrappedKey& key : *keys) last = std::max(last, key.serial);
   for (const WrappedKey& key : *keys) {
     const bool known = *ring && (*ring)->find(key.master) != nullptr;
-    table.add({to_string(key.id), "data", to_string(key.master),
-               relative(key.created_at, context.now),
-               std::string(key.serial == last ? "seals" : "opens") +
-                   (known ? "" : ", its master key is not in the key file")});
+    rows.push_back({to_string(key.id), "data", to_string(key.master), when(context, key.created_at),
+                    std::string(key.serial == last ? "seals" : "opens") +
+                        (known ? "" : ", its master key is not in the key file")});
   }
-  table.print(context.out, context.width);
+  print_keys(context, rows);
   if (!keys->empty()) return exit_ok;
   context.err << "The office in '" << context.data << "' is not encrypted.\n";
   return exit_nothing_matched;

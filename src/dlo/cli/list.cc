@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/json/writer.h"
@@ -70,7 +71,7 @@ std::string page_json(const Listing& listing) {
   return json.take();
 }
 
-std::vector<Column> titles(const Listing& listing, bool wide) {
+std::vector<Column> titles(const JsonValue& first, bool wide) {
   std::vector<Column> columns = {{"ID"},     {"STATUS", Align::left, false, colour_of_status},
                                  {"SOURCE"}, {"TYPE"},
                                  {"REASON"}, {"ATTEMPTS", Align::right},
@@ -78,22 +79,19 @@ std::vector<Column> titles(const Listing& listing, bool wide) {
   if (wide) {
     columns.insert(columns.end(), {{"CATEGORY"}, {"KEY"}, {"GROUP"}, {"SIZE", Align::right}});
   }
-  for (const JsonMember& each : member(*listing.rows.front(), "columns").members) {
-    columns.push_back({each.name});
-  }
+  for (const JsonMember& each : member(first, "columns").members) columns.push_back({each.name});
   columns.push_back({"ERROR", Align::left, true});
   return columns;
 }
 
-std::vector<std::string> cells_of(const JsonValue& head, bool wide, TimePoint now) {
-  const auto died = time_of(head, "died_at");
+std::vector<std::string> cells_of(const Context& context, const JsonValue& head, bool wide) {
   std::vector<std::string> row = {text_of(head, "id"),
                                   text_of(head, "status"),
                                   text_of(head, "source"),
                                   text_of(head, "event_type"),
                                   text_of(head, "reason"),
                                   text_of(member(head, "counters"), "total"),
-                                  died ? relative(*died, now) : ""};
+                                  when(context, time_of(head, "died_at"))};
   if (wide) {
     row.insert(row.end(), {text_of(head, "category"), text_of(head, "key"), text_of(head, "group"),
                            text_of(head, "payload_size")});
@@ -113,10 +111,7 @@ void print(Context& context, const Listing& listing, bool rendered) {
   } else if (context.format == Format::id) {
     for (const JsonValue* row : listing.rows) context.out << text_of(*row, "id") << "\n";
   } else if (!listing.rows.empty()) {
-    const bool wide = context.format == Format::wide || context.format == Format::csv;
-    Table table(titles(listing, wide));
-    for (const JsonValue* row : listing.rows) table.add(cells_of(*row, wide, context.now));
-    print(context, table);
+    print(context, letter_table(context, listing.rows));
   }
 }
 
@@ -131,6 +126,14 @@ int say_how_it_ended(Context& context, const Listing& listing) {
 }
 
 }  // namespace
+
+Table letter_table(const Context& context, const std::vector<const JsonValue*>& rows) {
+  static const JsonValue nothing;
+  const bool wide = context.format == Format::wide || context.format == Format::csv;
+  Table table(titles(rows.empty() ? nothing : *rows.front(), wide));
+  for (const JsonValue* row : rows) table.add(cells_of(context, *row, wide));
+  return table;
+}
 
 int list(Context& context, const ListArguments& arguments) {
   const auto client = connect(context, Need::look);
@@ -153,7 +156,13 @@ int count(Context& context, const Selection& selection) {
   if (!listing) return refuse(context, listing.error());
   // Never a count that blocks: beyond what can be walked quickly it is a bound.
   const bool more = !listing->next.empty() || listing->partial;
-  context.out << listing->rows.size() << "\n";
+  JsonWriter json;
+  json.begin_object().member("count", std::uint64_t{listing->rows.size()});
+  json.key("at_least").boolean(more).end_object();
+  const std::string text = json.take();
+  const auto value = parse_json(text);
+  if (!value) return refuse(context, value.error());
+  print_one(context, *value, "count", [&] { context.out << listing->rows.size() << "\n"; });
   if (more) context.err << "At least that many: counting stopped there.\n";
   if (more) return exit_partial;
   return listing->rows.empty() ? exit_nothing_matched : exit_ok;

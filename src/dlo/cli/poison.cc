@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/spelling.h"
@@ -20,7 +21,7 @@ Result<Address> address_of(const PoisonArguments& arguments) {
   return Address("/v1/poison").step(arguments.kind);
 }
 
-void print_items(Context& context, const std::vector<JsonValue>& items) {
+Table poison_table(const std::vector<JsonValue>& items) {
   Table table({{"ID", Align::right},
                {"INSTANCE"},
                {"ACTIVITY"},
@@ -32,7 +33,7 @@ void print_items(Context& context, const std::vector<JsonValue>& items) {
                text_of(item, "activity_name"), text_of(item, "abandon_count"),
                text_of(item, "poisoned_at"), text_of(item, "last_error")});
   }
-  print(context, table);
+  return table;
 }
 
 /// Asks something whose answer is true or false.
@@ -43,7 +44,8 @@ int yes_or_no(Context& context, const PoisonArguments& arguments, const Ask& ask
   const auto reply = ask_for(**client, ask);
   if (!reply) return refuse(context, reply.error());
   const bool done = is_true(reply->value, name);
-  context.out << (done ? "true" : "false") << "\n";
+  print_done(context, reply->value, std::to_string(arguments.id),
+             [&] { context.out << (done ? "true" : "false") << "\n"; });
   if (!done) {
     context.err << "dlo: There is no poisoned item " << arguments.id << " among the "
                 << arguments.kind << ".\n";
@@ -64,15 +66,8 @@ int poison_list(Context& context, const PoisonArguments& arguments) {
                                                    .text()});
   if (!reply) return refuse(context, reply.error());
   const auto& items = member(reply->value, "items").items;
-  if (context.format == Format::json || context.format == Format::ndjson) {
-    for (const JsonValue& item : items) context.out << item.raw << "\n";
-  } else if (context.format == Format::id) {
-    for (const JsonValue& item : items) context.out << text_of(item, "poison_id") << "\n";
-  } else if (items.empty()) {
-    context.out << "Nothing is poisoned.\n";
-  } else {
-    print_items(context, items);
-  }
+  print_items(context, *reply, items, "poison_id", [&] { return poison_table(items); });
+  if (items.empty()) context.err << "Nothing is poisoned.\n";
   if (const std::string next = text_of(reply->value, "next"); !next.empty()) {
     context.err << "There may be more: --after " << next << "\n";
   }
@@ -86,7 +81,7 @@ int poison_show(Context& context, const PoisonArguments& arguments) {
   if (!client) return refuse(context, client.error());
   const auto reply = ask_for(**client, {"GET", address->step(std::to_string(arguments.id)).text()});
   if (!reply) return refuse(context, reply.error());
-  context.out << *reply->text;
+  print_one(context, reply->value, "poison_id", [&] { context.out << *reply->text; });
   return exit_ok;
 }
 

@@ -2,25 +2,26 @@
 
 #include <ostream>
 
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 
 namespace dlo::cli {
 
 int profile_list(Context& context) {
-  Table table({{"NAME"}, {"LIMIT", Align::right}, {"RETRY"}, {"WHAT IT IS", Align::left, true}});
-  for (const Profile& profile : builtin_profiles()) {
-    if (context.format == Format::id) {
-      context.out << profile.name << "\n";
-      continue;
+  if (is_for_people(context)) {
+    Table table({{"NAME"}, {"LIMIT", Align::right}, {"RETRY"}, {"WHAT IT IS", Align::left, true}});
+    for (const Profile& each : builtin_profiles()) {
+      table.add({each.name, std::to_string(each.limit), print(each.retry), each.summary});
     }
-    table.add({profile.name, std::to_string(profile.limit), print(profile.retry), profile.summary});
+    print(context, table);
+    return exit_ok;
   }
-  if (context.format == Format::csv) {
-    table.print_csv(context.out);
-  } else if (context.format != Format::id) {
-    table.print(context.out, context.format == Format::wide ? 0 : context.width);
+  Rows rows(context, {"name", "limit", "retry", "summary"});
+  for (const Profile& each : builtin_profiles()) {
+    rows.add({each.name, std::to_string(each.limit), print(each.retry), each.summary});
   }
+  rows.end();
   return exit_ok;
 }
 

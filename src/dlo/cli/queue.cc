@@ -5,6 +5,7 @@
 
 #include "dlo/cli/client.h"
 #include "dlo/cli/job_run.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/duration.h"
@@ -20,7 +21,7 @@ std::string path_of(const std::string& queue, const char* act = nullptr) {
   return address.text();
 }
 
-void print_queues(Context& context, const std::vector<JsonValue>& queues) {
+Table queue_table(const Context& context, const std::vector<JsonValue>& queues) {
   const bool wide = context.format == Format::wide || context.format == Format::csv;
   std::vector<Column> columns{{"QUEUE"},
                               {"READY", Align::right},
@@ -34,7 +35,7 @@ void print_queues(Context& context, const std::vector<JsonValue>& queues) {
   if (wide) columns.insert(columns.end(), {{"IN/S", Align::right}, {"OUT/S", Align::right}});
   Table table(std::move(columns));
   for (const JsonValue& queue : queues) {
-    const auto oldest = time_of(queue, "oldest");
+    const std::string oldest = when(context, time_of(queue, "oldest"));
     std::vector<std::string> row{text_of(queue, "queue"),
                                  text_of(queue, "ready"),
                                  text_of(queue, "delayed"),
@@ -42,7 +43,7 @@ void print_queues(Context& context, const std::vector<JsonValue>& queues) {
                                  text_of(queue, "held"),
                                  text_of(queue, "dead"),
                                  text_of(queue, "bytes"),
-                                 oldest ? relative(*oldest, context.now) : "-",
+                                 oldest.empty() && is_for_people(context) ? "-" : oldest,
                                  is_true(queue, "paused") ? "paused" : ""};
     if (wide) {
       row.push_back(text_of(queue, "in_per_second"));
@@ -50,20 +51,10 @@ void print_queues(Context& context, const std::vector<JsonValue>& queues) {
     }
     table.add(std::move(row));
   }
-  print(context, table);
+  return table;
 }
 
-/// Messages as lines of JSON, or as a table.
-int print_messages(Context& context, const std::vector<JsonValue>& messages,
-                   const std::string& queue) {
-  if (messages.empty()) {
-    context.err << "Nothing waits in \"" << queue << "\".\n";
-    return exit_nothing_matched;
-  }
-  if (context.format == Format::json || context.format == Format::ndjson) {
-    for (const JsonValue& each : messages) context.out << each.raw << "\n";
-    return exit_ok;
-  }
+Table message_table(const Context& context, const std::vector<JsonValue>& messages) {
   Table table({{"ID"},
                {"TYPE"},
                {"KEY"},
@@ -72,13 +63,11 @@ int print_messages(Context& context, const std::vector<JsonValue>& messages,
                {"PAYLOAD", Align::left, true}});
   for (const JsonValue& each : messages) {
     const std::string payload = bytes_of(each, "payload").value_or("");
-    const auto enqueued = time_of(each, "enqueued_at");
     table.add({text_of(each, "id"), text_of(each, "event_type"), text_of(each, "key"),
-               enqueued ? relative(*enqueued, context.now) : "", std::to_string(payload.size()),
+               when(context, time_of(each, "enqueued_at")), std::to_string(payload.size()),
                printable(payload.substr(0, 200))});
   }
-  print(context, table);
-  return exit_ok;
+  return table;
 }
 
 Result<Reply> act_on(Context& context, const QueueArguments& arguments, const char* act,
@@ -86,6 +75,14 @@ Result<Reply> act_on(Context& context, const QueueArguments& arguments, const ch
   const auto client = connect(context, Need::act);
   if (!client) return client.error();
   return ask_for(**client, {"POST", path_of(arguments.queue, act), std::move(body)});
+}
+
+/// Whoever opens the files of a queue holds its leases, and lets go of them when it ends.
+Error needs_server(const Context& context) {
+  return {Code::unavailable, "cli.queue",
+          "A lease lasts as long as the program that works in '" + context.data +
+              "', and this one ends at once: start a server (dlo serve --data " + context.data +
+              "), then receive and settle. To look without taking: dlo queue peek."};
 }
 
 /// A queue that is not there is made, with settings of its own choice.
@@ -105,18 +102,9 @@ int queue_list(Context& context) {
   const auto reply = ask_for(**client, {"GET", "/v1/queues"});
   if (!reply) return refuse(context, reply.error());
   const auto& queues = member(reply->value, "queues").items;
-  if (queues.empty()) {
-    context.err << "There are no queues.\n";
-    return exit_nothing_matched;
-  }
-  if (context.format == Format::json || context.format == Format::ndjson) {
-    for (const JsonValue& queue : queues) context.out << queue.raw << "\n";
-  } else if (context.format == Format::id) {
-    for (const JsonValue& queue : queues) context.out << text_of(queue, "queue") << "\n";
-  } else {
-    print_queues(context, queues);
-  }
-  return exit_ok;
+  print_items(context, *reply, queues, "queue", [&] { return queue_table(context, queues); });
+  if (queues.empty()) context.err << "There are no queues.\n";
+  return queues.empty() ? exit_nothing_matched : exit_ok;
 }
 
 int queue_peek(Context& context, const QueueArguments& arguments) {
@@ -126,12 +114,16 @@ int queue_peek(Context& context, const QueueArguments& arguments) {
                                                    .with("limit", std::to_string(arguments.limit))
                                                    .text()});
   if (!reply) return refuse(context, reply.error());
-  return print_messages(context, member(reply->value, "messages").items, arguments.queue);
+  const auto& messages = member(reply->value, "messages").items;
+  print_items(context, *reply, messages, "id", [&] { return message_table(context, messages); });
+  if (messages.empty()) context.err << "Nothing waits in \"" << arguments.queue << "\".\n";
+  return messages.empty() ? exit_nothing_matched : exit_ok;
 }
 
 int queue_receive(Context& context, const QueueArguments& arguments) {
   const auto client = connect(context, Need::act);
   if (!client) return refuse(context, client.error());
+  if (!(*client)->is_server()) return refuse(context, needs_server(context));
   Address address(path_of(arguments.queue, "receive"));
   address.with("limit", std::to_string(arguments.limit));
   Ask ask{"POST", address.text()};
@@ -147,11 +139,39 @@ int queue_receive(Context& context, const QueueArguments& arguments) {
 int queue_settle(Context& context, const QueueArguments& arguments) {
   JsonWriter json;
   json.begin_object().member("lease", arguments.id).member("outcome", arguments.outcome);
-  if (!arguments.error.empty()) json.member("error", arguments.error);
+  // What a person says is one thing; each outcome calls it by another name.
+  if (arguments.outcome == "dead_letter") {
+    json.member("reason", arguments.reason.empty() ? "Rejected" : arguments.reason);
+    if (!arguments.error.empty()) json.member("description", arguments.error);
+  } else if (arguments.outcome == "abandon") {
+    if (!arguments.error.empty()) json.member("error_message", arguments.error);
+  } else if (!arguments.error.empty()) {
+    json.member("error", arguments.error);
+  }
   json.end_object();
-  const auto reply = act_on(context, arguments, "settle", json.take());
+  const auto client = connect(context, Need::act);
+  if (!client) return refuse(context, client.error());
+  if (!(*client)->is_server()) return refuse(context, needs_server(context));
+  const auto reply = ask_for(**client, {"POST", path_of(arguments.queue, "settle"), json.take()});
   if (!reply) return refuse(context, reply.error());
-  context.out << *reply->text;
+  print_done(context, reply->value, arguments.id, [&] {
+    const std::string fate = text_of(reply->value, "fate");
+    const std::string letter = text_of(reply->value, "dead_letter");
+    context.out << fate << (letter.empty() ? "" : "  dead letter " + letter) << "\n";
+  });
+  return exit_ok;
+}
+
+int queue_declare(Context& context, const QueueArguments& arguments) {
+  const auto client = connect(context, Need::make);
+  if (!client) return refuse(context, client.error());
+  const auto made = ask_for(**client, {"PUT", path_of(arguments.queue), arguments.settings});
+  if (!made) return refuse(context, made.error());
+  print_one(context, made->value, "queue", [&] {
+    context.out << "\"" << arguments.queue << "\" is declared: profile "
+                << text_of(made->value, "profile") << ", leases of "
+                << text_of(made->value, "lease_ms") << " ms\n";
+  });
   return exit_ok;
 }
 
@@ -177,7 +197,10 @@ int queue_send(Context& context, const QueueArguments& arguments) {
   const auto sent = ask_for(**client, ask);
   if (!sent) return refuse(context, sent.error());
   const bool duplicate = number_of(sent->value, "sent") == 0;
-  context.out << (duplicate ? "was sent before to \"" : "sent to \"") << arguments.queue << "\"\n";
+  print_done(context, sent->value, arguments.queue, [&] {
+    context.out << (duplicate ? "was sent before to \"" : "sent to \"") << arguments.queue
+                << "\"\n";
+  });
   return exit_ok;
 }
 
@@ -199,15 +222,19 @@ int queue_purge(Context& context, const QueueArguments& arguments) {
   json.begin_object().member("confirm", arguments.queue).end_object();
   const auto purged = ask_for(**client, {"POST", path_of(arguments.queue, "purge"), json.take()});
   if (!purged) return refuse(context, purged.error());
-  context.out << "removed " << text_of(purged->value, "purged") << " messages from \""
-              << arguments.queue << "\"\n";
+  print_done(context, purged->value, arguments.queue, [&] {
+    context.out << "removed " << text_of(purged->value, "purged") << " messages from \""
+                << arguments.queue << "\"\n";
+  });
   return exit_ok;
 }
 
 int queue_pause(Context& context, const QueueArguments& arguments, bool paused) {
   const auto reply = act_on(context, arguments, paused ? "pause" : "resume");
   if (!reply) return refuse(context, reply.error());
-  context.out << "\"" << arguments.queue << "\" " << (paused ? "is paused" : "goes on") << "\n";
+  print_done(context, reply->value, arguments.queue, [&] {
+    context.out << "\"" << arguments.queue << "\" " << (paused ? "is paused" : "goes on") << "\n";
+  });
   return exit_ok;
 }
 
@@ -216,8 +243,10 @@ int queue_move(Context& context, const QueueArguments& arguments) {
   json.begin_object().member("to", arguments.target).end_object();
   const auto reply = act_on(context, arguments, "move", json.take());
   if (!reply) return refuse(context, reply.error());
-  context.out << "moved " << text_of(reply->value, "moved") << " messages from \""
-              << arguments.queue << "\" to \"" << arguments.target << "\"\n";
+  print_done(context, reply->value, arguments.queue, [&] {
+    context.out << "moved " << text_of(reply->value, "moved") << " messages from \""
+                << arguments.queue << "\" to \"" << arguments.target << "\"\n";
+  });
   return exit_ok;
 }
 

@@ -22,9 +22,8 @@ Table table_of(Context& context, const std::vector<JsonValue>& recipes) {
                {"NOTES", Align::left, true},
                {"STEPS", Align::left, true}});
   for (const JsonValue& each : recipes) {
-    const auto at = time_of(each, "at");
-    table.add({text_of(each, "name"), text_of(each, "version"),
-               at ? relative(*at, context.now) : "", text_of(each, "by"), text_of(each, "notes"),
+    table.add({text_of(each, "name"), text_of(each, "version"), when(context, time_of(each, "at")),
+               text_of(each, "by"), text_of(each, "notes"),
                std::string(member(each, "steps").raw)});
   }
   return table;
@@ -147,8 +146,10 @@ int recipe_create(Context& context, const RecipeArguments& arguments) {
   json.begin_object().key("steps").raw(*steps).member("notes", arguments.notes).end_object();
   const auto reply = ask_for(**client, {"PUT", path_of(arguments), json.take()});
   if (!reply) return refuse(context, reply.error());
-  context.out << text_of(reply->value, "name") << "  version " << text_of(reply->value, "version")
-              << "\n";
+  print_one(context, reply->value, "name", [&] {
+    context.out << text_of(reply->value, "name") << "  version " << text_of(reply->value, "version")
+                << "\n";
+  });
   return exit_ok;
 }
 
@@ -177,7 +178,9 @@ int recipe_remove(Context& context, const RecipeArguments& arguments) {
   if (!client) return refuse(context, client.error());
   const auto reply = ask_for(**client, {"DELETE", path_of(arguments)});
   if (!reply) return refuse(context, reply.error());
-  context.out << "removed " << arguments.name << "; its versions stay readable\n";
+  print_done(context, reply->value, arguments.name, [&] {
+    context.out << "removed " << arguments.name << "; its versions stay readable\n";
+  });
   return exit_ok;
 }
 

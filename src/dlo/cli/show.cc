@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/encoding.h"
@@ -56,12 +57,13 @@ void print_message(std::ostream& out, const JsonValue& message) {
   }
 }
 
-void print_payload(std::ostream& out, const std::optional<std::string>& payload) {
+void print_payload(std::ostream& out, const std::optional<std::string>& payload,
+                   const std::string& version) {
   if (!payload) {
-    out << "\npayload: none (null)\n";
+    out << "\npayload" << version << ": none (null)\n";
     return;
   }
-  out << "\npayload, " << payload->size() << " bytes";
+  out << "\npayload" << version << ", " << payload->size() << " bytes";
   const bool text = is_utf8(*payload);
   out << (text ? ":\n" : ", not text; base64:\n");
   const std::string part = payload->substr(0, shown_payload);
@@ -93,8 +95,10 @@ void print_attempts(Context& context, const std::vector<JsonValue>& attempts) {
 void print_notes(Context& context, const JsonValue& record) {
   for (const JsonValue& version : member(record, "versions").items) {
     line(context.out, "version",
-         text_of(version, "number") + "  " + moment(version, "at", context.now) + " by " +
-             text_of(version, "by") + ": " + text_of(version, "why"));
+         text_of(version, "number") + "  " + moment(version, "at", context.now) +
+             (text_of(version, "by").empty()
+                  ? ", as it died"
+                  : " by " + text_of(version, "by") + ": " + text_of(version, "why")));
   }
   for (const JsonValue& note : member(record, "notes").items) {
     line(
@@ -140,7 +144,8 @@ void print_detail(Context& context, const JsonValue& record) {
   const JsonValue& resolution = member(record, "resolution");
   if (resolution.kind == JsonKind::object) {
     line(out, "resolved",
-         moment(resolution, "at", context.now) + " by " + text_of(resolution, "by") + ", " +
+         moment(resolution, "at", context.now) +
+             (text_of(resolution, "by").empty() ? "" : " by " + text_of(resolution, "by")) + ", " +
              text_of(resolution, "how") + " " + text_of(resolution, "notes"));
   }
   print_message(out, member(record, "message"));
@@ -153,7 +158,16 @@ void print_detail(Context& context, const JsonValue& record) {
     out << printable(stack.substr(from, end - from)) << "\n";
     from = end + 1;
   }
-  print_payload(out, bytes_of(member(record, "message"), "payload"));
+  // What a replay would send: the newest version, if somebody made one.
+  const auto& versions = member(record, "versions").items;
+  if (versions.size() < 2) {
+    print_payload(out, bytes_of(member(record, "message"), "payload"), "");
+  } else {
+    const std::string newest = text_of(versions.back(), "number");
+    print_payload(out, bytes_of(versions.back(), "payload"),
+                  " of version " + newest + " (dlo diff " + text_of(record, "id") +
+                      " says what was changed)");
+  }
 }
 
 }  // namespace
@@ -162,8 +176,9 @@ int show(Context& context, const std::vector<std::string>& ids, bool reveal) {
   const auto client = connect(context, reveal ? Need::act : Need::look);
   if (!client) return refuse(context, client.error());
   std::size_t missing = 0;
+  std::vector<Reply> found;
   for (const std::string& id : ids) {
-    const auto reply = ask_for(
+    auto reply = ask_for(
         **client,
         {"GET",
          Address("/v1/dead-letters").step(id).with_some("reveal", reveal ? "true" : "").text()});
@@ -173,13 +188,17 @@ int show(Context& context, const std::vector<std::string>& ids, bool reveal) {
       continue;
     }
     if (!reply) return refuse(context, reply.error());
-    if (context.format == Format::json || context.format == Format::ndjson) {
-      context.out << *reply->text;
-    } else if (context.format == Format::id) {
-      context.out << id << "\n";
-    } else {
-      print_detail(context, reply->value);
-    }
+    found.push_back(std::move(*reply));
+  }
+  std::vector<JsonValue> records;
+  for (const Reply& each : found) records.push_back(each.value);
+  const auto people = [&] {
+    for (const JsonValue& each : records) print_detail(context, each);
+  };
+  if (ids.size() == 1 && !records.empty()) {
+    print_one(context, records.front(), "id", people);
+  } else {
+    print_all(context, records, "id", people);
   }
   if (missing == ids.size()) return exit_nothing_matched;
   return missing == 0 ? exit_ok : exit_partial;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/core/states.h"
@@ -53,6 +54,7 @@ int show_numbers(Context& context, Client& client) {
     context.out << *numbers->text;
     return exit_ok;
   }
+  if (context.format == Format::id) return refuse_ids(context, "An account of numbers");
   const JsonValue& counts = member(numbers->value, "counts");
   if (counts.items.empty()) {
     context.err << "The office is empty.\n";

@@ -123,15 +123,16 @@ void Table::print(std::ostream& out, std::size_t width, bool colour) const {
   for (const auto& row : rows_) line(row, false);
 }
 
+void print_csv_row(std::ostream& out, const std::vector<std::string>& cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i) out << (i == 0 ? "" : ",") << quoted(cells[i]);
+  out << "\r\n";
+}
+
 void Table::print_csv(std::ostream& out) const {
-  const auto line = [&](const std::vector<std::string>& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) out << (i == 0 ? "" : ",") << quoted(cells[i]);
-    out << "\r\n";
-  };
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
-  line(titles);
-  for (const auto& row : rows_) line(row);
+  print_csv_row(out, titles);
+  for (const auto& row : rows_) print_csv_row(out, row);
 }
 
 void print(Context& context, const Table& table) {

@@ -40,6 +40,9 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// One line of CSV.
+void print_csv_row(std::ostream& out, const std::vector<std::string>& cells);
+
 /// As the format asks: CSV, or columns for people; `wide` ones are never cut.
 void print(Context& context, const Table& table);
 

@@ -29,6 +29,12 @@ void print_line(Context& context, const JsonValue& row) {
     context.out << text_of(row, "id") << "\n";
     return;
   }
+  if (context.format == Format::csv) {
+    print_csv_row(context.out, {text_of(row, "died_at"), text_of(row, "id"), text_of(row, "source"),
+                                text_of(row, "event_type"), text_of(row, "reason"),
+                                text_of(row, "error_type"), text_of(row, "error_text")});
+    return;
+  }
   const std::string error = text_of(row, "error_text");
   const std::string line = text_of(row, "died_at") + "  " + text_of(row, "id") + "  " +
                            printable(text_of(row, "source")) + "  " +
@@ -56,6 +62,9 @@ int tail(Context& context, const TailArguments& arguments) {
   if (!client) return refuse(context, client.error());
   auto place = beginning(**client, arguments);
   if (!place) return refuse(context, place.error());
+  if (context.format == Format::csv) {
+    print_csv_row(context.out, {"DIED", "ID", "SOURCE", "TYPE", "REASON", "ERROR_TYPE", "ERROR"});
+  }
   // By keyset: whatever died since the last look, oldest first. Nothing is missed, nothing twice.
   while (context.out) {
     const auto page = ask_for(**client, {"GET", Address("/v1/dead-letters")

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/json/writer.h"
@@ -12,12 +13,21 @@
 namespace dlo::cli {
 namespace {
 
-std::string state_of(const JsonValue& token, TimePoint now) {
+std::string state_of(const JsonValue& token, const Context& context) {
   const auto revoked = time_of(token, "revoked_at");
-  if (revoked) return "revoked " + relative(*revoked, now);
+  if (revoked) return "revoked " + when(context, revoked);
   const auto expires = time_of(token, "expires_at");
   if (!expires) return "valid";
-  return (*expires <= now ? "expired " : "expires ") + relative(*expires, now);
+  return (*expires <= context.now ? "expired " : "expires ") + when(context, expires);
+}
+
+Table token_table(const Context& context, const std::vector<JsonValue>& tokens) {
+  Table table({{"ID"}, {"NAME", Align::left, true}, {"ROLE"}, {"CREATED"}, {"STATE"}});
+  for (const JsonValue& each : tokens) {
+    table.add({text_of(each, "id"), text_of(each, "name"), text_of(each, "role"),
+               when(context, time_of(each, "created_at")), state_of(each, context)});
+  }
+  return table;
 }
 
 }  // namespace
@@ -38,10 +48,16 @@ int token_create(Context& context, const TokenArguments& arguments) {
   const JsonValue& token = member(reply->value, "token");
   // The secret alone on stdout, so that it can be caught; what it is for beside it.
   context.err << "Token " << text_of(token, "id") << " for " << printable(text_of(token, "name"))
-              << ", role " << text_of(token, "role") << ", " << state_of(token, context.now)
+              << ", role " << text_of(token, "role") << ", " << state_of(token, context)
               << ". It is shown this once; use it as `Authorization: Bearer …`, or keep it in a "
                  "file for --token-file.\n";
-  context.out << text_of(reply->value, "secret") << "\n";
+  if (is_for_people(context)) {
+    context.out << text_of(reply->value, "secret") << "\n";
+  } else if (context.format == Format::id) {
+    context.out << text_of(token, "id") << "\n";
+  } else {
+    print_one(context, reply->value, "secret", [] {});
+  }
   return exit_ok;
 }
 
@@ -52,30 +68,13 @@ int token_list(Context& context) {
   if (!reply) return refuse(context, reply.error());
   const JsonValue& tokens = member(reply->value, "tokens");
   const int code = tokens.items.empty() ? exit_nothing_matched : exit_ok;
-  if (context.format == Format::json) {
-    context.out << tokens.raw << "\n";
-    return code;
-  }
-  if (context.format == Format::ndjson || context.format == Format::id) {
-    for (const JsonValue& each : tokens.items) {
-      context.out << (context.format == Format::id ? text_of(each, "id") : std::string(each.raw))
-                  << "\n";
-    }
-    return code;
-  }
+  print_items(context, *reply, tokens.items, "id",
+              [&] { return token_table(context, tokens.items); });
   if (tokens.items.empty()) {
-    context.out << "There are no tokens: a server of this office listens on loopback only, and "
+    context.err << "There are no tokens: a server of this office listens on loopback only, and "
                    "everybody there is its admin. `dlo token create NAME --role admin` changes "
                    "that.\n";
-    return code;
   }
-  Table table({{"ID"}, {"NAME", Align::left, true}, {"ROLE"}, {"CREATED"}, {"STATE"}});
-  for (const JsonValue& each : tokens.items) {
-    const auto created = time_of(each, "created_at");
-    table.add({text_of(each, "id"), text_of(each, "name"), text_of(each, "role"),
-               created ? relative(*created, context.now) : "", state_of(each, context.now)});
-  }
-  print(context, table);
   return code;
 }
 
@@ -84,9 +83,11 @@ int token_revoke(Context& context, const TokenArguments& arguments) {
   if (!client) return refuse(context, client.error());
   const auto reply = ask_for(**client, {"DELETE", Address("/v1/tokens").step(arguments.id).text()});
   if (!reply) return refuse(context, reply.error());
-  context.out << "Token " << text_of(reply->value, "id") << " ("
-              << printable(text_of(reply->value, "name")) << ") is revoked since "
-              << text_of(reply->value, "revoked_at") << ".\n";
+  print_one(context, reply->value, "id", [&] {
+    context.out << "Token " << text_of(reply->value, "id") << " ("
+                << printable(text_of(reply->value, "name")) << ") is revoked since "
+                << text_of(reply->value, "revoked_at") << ".\n";
+  });
   return exit_ok;
 }
 

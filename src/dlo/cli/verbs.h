@@ -8,6 +8,7 @@
 
 #include "dlo/cli/context.h"
 #include "dlo/cli/selection.h"
+#include "dlo/cli/table.h"
 #include "dlo/cli/watch.h"
 #include "dlo/json/text/value.h"
 
@@ -41,6 +42,8 @@ struct ListArguments {
   WatchArguments watch;
 };
 int list(Context& context, const ListArguments& arguments);
+/// The rows of a listing; `first` has the columns that were lifted out of payloads.
+[[nodiscard]] Table letter_table(const Context& context, const std::vector<const JsonValue*>& rows);
 int count(Context& context, const Selection& selection);
 
 /// `ids` are whole ids; each is shown in turn.
@@ -49,6 +52,7 @@ int show(Context& context, const std::vector<std::string>& ids, bool reveal = fa
 int stats(Context& context, const WatchArguments& watch);
 
 /// The groups of an answer, as a table.
+[[nodiscard]] Table group_table(const Context& context, const std::vector<JsonValue>& groups);
 void print_groups(Context& context, const std::vector<JsonValue>& groups);
 
 struct QueueArguments {
@@ -61,6 +65,8 @@ struct QueueArguments {
   std::string delay;  // as parse_duration reads it
   std::string outcome = "complete";
   std::string error;
+  std::string reason;
+  std::string settings;  // JSON, of a declaration
   std::size_t limit = 10;
   bool yes = false;
 };
@@ -69,6 +75,7 @@ int queue_list(Context& context);
 int queue_peek(Context& context, const QueueArguments& arguments);
 int queue_receive(Context& context, const QueueArguments& arguments);
 int queue_settle(Context& context, const QueueArguments& arguments);
+int queue_declare(Context& context, const QueueArguments& arguments);
 int queue_send(Context& context, const QueueArguments& arguments);
 int queue_purge(Context& context, const QueueArguments& arguments);
 int queue_pause(Context& context, const QueueArguments& arguments, bool paused);
