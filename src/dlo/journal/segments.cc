@@ -175,7 +175,6 @@ Result<void> Segments::trouble() {
 
 Result<void> Segments::wait_until_ready() {
   if (!options_.prepare_ahead) return {};
-  if (has_spare()) return {};
   ready_next();
   std::unique_lock lock(prepare_mutex_);
   prepare_wake_.wait(lock, [this] { return stopping_ || !wanted_; });

@@ -225,6 +225,58 @@ TEST(JournalHealth, SaysThatTheDiskIsFullUntilThereIsRoomAgain) {
   EXPECT_TRUE(journal->health());
 }
 
+/// A journal whose first segment is full, and hardly anything in the second.
+std::unique_ptr<Journal> in_the_second_segment(FaultFileSystem& disk) {
+  std::vector<std::string> bodies;
+  RecoveryReport report;
+  JournalOptions options;
+  options.segment_size = 16U << 10U;
+  auto journal = opened(disk, options, bodies, report);
+  const std::string body(1000, 'x');
+  const NewRecord record{1, {}, body};
+  while (journal->stats().active_segment == 1) {
+    must(journal->wait_for_room(false));
+    must(journal->durable(must(journal->append({&record, 1}, {}))));
+  }
+  return journal;
+}
+
+/// Appends until the end of the segment is near.
+void nearly_fill(Journal& journal) {
+  const std::string body(1000, 'x');
+  const NewRecord record{1, {}, body};
+  for (int i = 0; i < 13; ++i) must(journal.durable(must(journal.append({&record, 1}, {}))));
+  EXPECT_EQ(journal.stats().active_segment, 2U);
+}
+
+TEST(JournalSpares, NoFileIsMadeWhileThereIsOneToUseAgain) {
+  FaultFileSystem disk;
+  const auto journal = in_the_second_segment(disk);
+  must(journal->release(1));
+  const auto before = must(disk.list());
+  EXPECT_EQ(before.size(), 2U);
+  nearly_fill(*journal);
+  must(journal->wait_for_room(false));
+  EXPECT_EQ(must(disk.list()), before);
+}
+
+TEST(JournalSpares, AFileToUseAgainEndsTheTroubleOfAFullDisk) {
+  FaultFileSystem disk;
+  const auto journal = in_the_second_segment(disk);
+  disk.set_fault([](FaultFileSystem::Op op, const std::string& name) {
+    const bool another = op == FaultFileSystem::Op::open && name.starts_with("spare-new");
+    return another ? std::optional(Code::full) : std::nullopt;
+  });
+  nearly_fill(*journal);
+  const auto full = journal->wait_for_room(false);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, Code::full);
+  EXPECT_FALSE(journal->health());
+  must(journal->release(1));
+  EXPECT_TRUE(journal->health());
+  EXPECT_TRUE(journal->wait_for_room(false));
+}
+
 // Blocks that were never written are slow to sync: small groups find zeros there.
 TEST(JournalZeros, AreWrittenAheadOfSmallGroupsOnly) {
   for (const bool small : {true, false}) {
