@@ -21,6 +21,49 @@ constexpr bool is_alpha(char c) noexcept {
   return is_lower(c) || (c >= 'A' && c <= 'Z');
 }
 
+constexpr bool is_hex(char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+std::size_t run_of(std::string_view text, std::size_t at, bool (*belongs)(char)) {
+  std::size_t end = at;
+  while (end < text.size() && belongs(text[end])) ++end;
+  return end - at;
+}
+
+/// Types and codes are names: a number in one says which it is (E11000, 23505, 0x80070005), unless
+/// the run-time drew it ($Proxy17, Lambda$14/0x0000000800066840).
+std::string normalise_name(std::string_view text) {
+  constexpr std::size_t longest_code = 8;
+  const bool hex_code = text.starts_with("0x") && run_of(text, 2, is_hex) + 2 == text.size() &&
+                        text.size() <= longest_code + 2;
+  if (hex_code) return std::string(text);
+  std::string folded = normalise(text);
+  if (text.find_first_of(" \t\n") != std::string_view::npos) return folded;
+  for (const char* drawn : {"<id>", "<time>", "<text>", "<ip>", "<path>", "<email>"}) {
+    if (folded.find(drawn) != std::string::npos) return folded;
+  }
+  text = text.substr(0, normalised_text_limit);
+  std::string name;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view before = text.substr(0, at);
+    const bool counted = before.ends_with('$') || before.ends_with("$Proxy");
+    const std::size_t digits = run_of(text, at, [](char c) { return c >= '0' && c <= '9'; });
+    const bool hex = text.substr(at).starts_with("0x");
+    const std::size_t address = hex ? run_of(text, at + 2, is_hex) : 0;
+    if (counted && digits > 0) {
+      name += "<n>";
+      at += digits;
+    } else if (address > longest_code) {
+      name += "<n>";
+      at += 2 + address;
+    } else {
+      name += text[at++];
+    }
+  }
+  return to_utf8(name);
+}
+
 struct Root {
   std::string type;  // normalised
   std::string text;  // normalised
@@ -29,10 +72,12 @@ struct Root {
 Root root_of(const Failure& failure, const StackReading& stack) {
   if (!failure.causes.empty()) {
     const Cause& last = failure.causes.back();
-    return {normalise(last.type), normalise(last.text)};
+    return {normalise_name(last.type), normalise(last.text)};
   }
-  if (!stack.root_type.empty()) return {normalise(stack.root_type), normalise(stack.root_text)};
-  return {normalise(failure.type), normalise(failure.text)};
+  if (!stack.root_type.empty()) {
+    return {normalise_name(stack.root_type), normalise(stack.root_text)};
+  }
+  return {normalise_name(failure.type), normalise(failure.text)};
 }
 
 bool has_words(std::string_view text) {
@@ -91,7 +136,7 @@ FieldHash begin(std::string_view basis, const Failure& failure, const Root& root
   hash.field(basis);
   hash.field(event_type);
   hash.field(root.type);
-  hash.field(normalise(failure.code));
+  hash.field(normalise_name(failure.code));
   hash.number(static_cast<std::uint64_t>(failure.status.value_or(0)));
   return hash;
 }
@@ -107,7 +152,7 @@ Fingerprint by_frames(const Failure& failure, const Root& root, std::string_view
 }
 
 std::string type_title(const Failure& failure, const Root& root) {
-  std::string text = joined(root.type, " ", normalise(failure.code));
+  std::string text = joined(root.type, " ", normalise_name(failure.code));
   if (failure.status) text = joined(text, " ", "HTTP " + std::to_string(*failure.status));
   return text;
 }

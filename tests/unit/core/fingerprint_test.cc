@@ -85,6 +85,9 @@ INSTANTIATE_TEST_SUITE_P(Together, Grouping, ::testing::ValuesIn<Row>({
     {"DeploymentsThatMoved",          failed("TypeError", "x is undefined", node_stack), failed("TypeError", "x is undefined", node_stack_moved), true},
     {"OddStacksByTheirText",          failed("", "segfault in worker 3", odd_stack), failed("", "segfault in worker 4", odd_stack + "0xdeadbeef\n"), true},
     {"WrappersWithTheSameRoot",       failed("AggregateException", "one", "", {{"Io", "disk 1 full"}}), failed("TargetInvocation", "two", "", {{"Wrap", "x"}, {"Io", "disk 2 full"}}), true},
+    {"TypesTheRunTimeNumbers",        failed("com.acme.$Proxy17", "is gone"), failed("com.acme.$Proxy42", "is gone"), true},
+    {"TypesWithAnAddress",            failed("A$$Lambda$14/0x0000000800066840", "is gone"), failed("A$$Lambda$9/0x0000000800c0ffee", "is gone"), true},
+    {"TypesThatAreIds",               failed("3f2504e0-4f89-11d3-9a0c-0305e82c3301", "is gone"), failed("9c858901-8a57-4791-81fe-4c455b099bc9", "is gone"), true},
     {"NothingAtAll",                  Failure{}, Failure{}, true},
 }), [](const auto& row) { return row.param.name; });
 
@@ -95,6 +98,10 @@ INSTANTIATE_TEST_SUITE_P(Apart, Grouping, ::testing::ValuesIn<Row>({
     {"StatusInTheTextOnly",           failed("", "HTTP 404"), failed("", "HTTP 503"), false},
     {"DatabaseErrorNumbers",          failed("", "Error 1205: x"), failed("", "Error 1062: x"), false},
     {"DifferentCodes",                with_code("ECONNREFUSED"), with_code("EPIPE"), false},
+    {"NumberedTypes",                 failed("E11000", "write failed"), failed("E11001", "write failed"), false},
+    {"NumberedCodes",                 with_code("23505"), with_code("40001"), false},
+    {"ExitCodes",                     with_code("exit:75"), with_code("exit:1"), false},
+    {"HexadecimalCodes",              with_code("0x80070005"), with_code("0x80004005"), false},
     {"OneRepositoryTwoDatabaseErrors", failed("PSQLException", "deadlock detected", deep_java), failed("PSQLException", "duplicate key", deep_java), false},
     {"OneValidatorTwoRules",          failed("Bad", "amount must be positive", own_java), failed("Bad", "currency is missing", own_java), false},
     {"TwoPlacesOneText",              failed("Bad", "is null", own_java), failed("Bad", "is null", own_java_elsewhere), false},
