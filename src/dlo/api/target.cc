@@ -1,6 +1,7 @@
 #include "dlo/api/target.h"
 
 #include <optional>
+#include <set>
 
 #include "dlo/core/encoding.h"
 #include "dlo/core/spelling.h"
@@ -66,6 +67,7 @@ Result<void> parse_path(std::string_view path, Target& target) {
 }
 
 Result<void> parse_query_part(std::string_view text, Target& target) {
+  std::set<std::string> seen;
   while (!text.empty()) {
     const auto end = text.find('&');
     const std::string_view pair = text.substr(0, end);
@@ -77,6 +79,9 @@ Result<void> parse_query_part(std::string_view text, Target& target) {
         equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1), true);
     if (!name || !value || !is_utf8(*name) || !is_utf8(*value)) {
       return refusal("The query of the address is not valid percent-encoded UTF-8.");
+    }
+    if (!seen.insert(*name).second) {  // which of the two was meant nobody knows
+      return refusal("The parameter " + in_quotes(*name) + " stands twice. Write it once.");
     }
     target.query.emplace_back(std::move(*name), std::move(*value));
   }

@@ -12,7 +12,7 @@ namespace {
 using testing::must;
 
 TEST(Target, IsTakenApartAndDecodedOnce) {
-  const Target target = must(parse_target("/v1/queues/a%2Fb%20c/messages?q=a%3Ab+c&x&x=2&"));
+  const Target target = must(parse_target("/v1/queues/a%2Fb%20c/messages?q=a%3Ab+c&x&y=2&"));
   EXPECT_EQ(target.steps, (std::vector<std::string>{"v1", "queues", "a/b c", "messages"}));
   ASSERT_EQ(target.query.size(), 3U);
   EXPECT_EQ(target.query[0], (std::pair<std::string, std::string>{"q", "a:b c"}));
@@ -29,6 +29,13 @@ TEST(Target, TricksAreRefused) {
         "/v1?q=%ff", "/v1#x",   "/v1/\x7f"}) {
     EXPECT_FALSE(parse_target(trick)) << trick;
   }
+}
+
+TEST(Target, AParameterThatStandsTwiceIsRefusedByName) {
+  const auto target = parse_target("/v1/dead-letters?limit=1&q=a&%6Cimit=2");
+  ASSERT_FALSE(target);
+  EXPECT_NE(target.error().detail.find("\"limit\" stands twice"), std::string::npos)
+      << target.error().detail;
 }
 
 }  // namespace
