@@ -46,7 +46,7 @@ struct Entry {
 };
 
 struct JournalOptions {
-  std::uint64_t segment_size = 32U << 20U;
+  std::uint64_t segment_size = 16U << 20U;
   std::uint64_t segment_records = 1U << 24U;  // more begin the next: indexes count with 24 bits
   std::size_t backlog_limit = 8U << 20U;      // unsynced bytes beyond which appenders wait
   std::size_t background_at = 64U << 10U;     // from this size on the journal's own thread syncs
