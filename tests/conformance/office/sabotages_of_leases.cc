@@ -100,8 +100,8 @@ std::vector<Sabotage> claims() {
       {"priority is everything",
        {"PriorityIsAHeadStartSoThatNobodyStarves"},
        on_claims([](std::vector<Claim>& claims) {
-         std::ranges::stable_sort(claims, std::ranges::greater{},
-                                  [](const Claim& one) { return one.record.message->priority; });
+         std::ranges::sort(claims, std::ranges::greater{},
+                           [](const Claim& one) { return one.record.message->priority; });
        })},
       {"the next is said to be due too late",
        {"ItIsKnownWhenTheNextIsDueWithoutAsking", "AskingBeforeALeaseEndsIsInVain"},
