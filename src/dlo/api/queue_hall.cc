@@ -169,6 +169,13 @@ Result<std::shared_ptr<QueueWindow>> QueueHall::get(const std::string& name) con
                    ". Declare it first: PUT /v1/queues/NAME."};
 }
 
+std::vector<std::string> QueueHall::names() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, window] : windows_) names.push_back(name);
+  return names;
+}
+
 std::vector<std::shared_ptr<QueueWindow>> QueueHall::all() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<QueueWindow>> windows;

@@ -55,6 +55,7 @@ class QueueHall {
   /// The same, with words for who asked.
   [[nodiscard]] Result<std::shared_ptr<QueueWindow>> get(const std::string& name) const;
   [[nodiscard]] std::vector<std::shared_ptr<QueueWindow>> all() const;
+  [[nodiscard]] std::vector<std::string> names() const;
 
   [[nodiscard]] const std::vector<Error>& troubles() const noexcept { return troubles_; }
 

@@ -33,6 +33,64 @@ Failure read_why(JsonFields& fields) {
   return failure;
 }
 
+/// A task under the names of document 002 (S2-18): `task_id` and `task` are id and payload.
+void read_task(JsonFields& fields, Message& message) {
+  if (fields.has("task_id")) {
+    if (!message.id.empty()) fields.complain("task_id", "stands beside `id`: use one of them");
+    message.id = fields.text("task_id");
+  }
+  if (const JsonValue* task = fields.find("task")) {
+    if (message.payload) fields.complain("task", "stands beside another payload: use one of them");
+    message.payload = std::string(task->raw);
+    if (message.content_type.empty()) message.content_type = "application/json";
+  }
+}
+
+/// Where the task was to act; kept in the metadata, as the form `workflow` shows it.
+void read_targets(JsonFields& fields, std::string& metadata) {
+  const JsonValue* targets = fields.find("targets");
+  const JsonValue* repos = fields.find("repos");
+  if (targets != nullptr && repos != nullptr) {
+    fields.complain("repos", "stands beside `targets`: use one of them");
+  }
+  const JsonValue* given = targets != nullptr ? targets : repos;
+  if (given == nullptr) return;
+  if (given->kind != JsonKind::array) {
+    return fields.complain(targets != nullptr ? "targets" : "repos", "must be a list");
+  }
+  const auto before = metadata.empty() ? Result<JsonValue>(JsonValue{}) : parse_json(metadata);
+  if (!before || (!metadata.empty() && before->kind != JsonKind::object)) {
+    return fields.complain("metadata", "must be an object where there are targets");
+  }
+  std::string more = "{\"targets\":" + std::string(given->raw);
+  for (const JsonMember& member : before->members) {
+    if (member.name == "targets") fields.complain("metadata", "has targets of its own");
+  }
+  if (before->members.empty()) {
+    metadata = more + "}";
+  } else {
+    metadata = more + "," + metadata.substr(metadata.find('{') + 1);
+  }
+}
+
+void read_retry(JsonFields& fields, Reading& reading) {
+  constexpr std::uint64_t most_retries = 1'000;
+  if (fields.has("policy")) {
+    auto policy = parse_workflow_policy(fields.text("policy"));
+    if (policy) {
+      reading.asked.policy = std::move(*policy);
+    } else {
+      fields.complain("policy", policy.error().detail);
+    }
+  }
+  if (fields.has("max_retries")) {
+    reading.asked.max_retries =
+        static_cast<std::uint32_t>(fields.number("max_retries", most_retries));
+  }
+  reading.category = fields.text("category");
+  if (fields.has("requested")) reading.requested = fields.boolean("requested");
+}
+
 }  // namespace
 
 Message read_sent_message(JsonFields& fields, TimePoint now) {
@@ -51,6 +109,9 @@ Result<Reading> read_report(std::string_view text, TimePoint now) {
   const auto read = read_object(text, [&](JsonFields& fields) {
     fields.require("source");
     auto message = std::make_shared<Message>(read_sent_message(fields, now));
+    read_task(fields, *message);
+    read_retry(fields, reading);
+    put_request(message->headers, reading.asked);
     if (message->source.empty()) fields.complain("source", "must not be empty");
     reading.report.message = std::move(message);
     reading.report.failure = read_why(fields);
@@ -60,11 +121,16 @@ Result<Reading> read_report(std::string_view text, TimePoint now) {
       if (attempts == 0) fields.complain("attempts", "must be 1 or more: it has failed once");
       reading.final = false;
     }
-    if (fields.has("final")) reading.final = fields.boolean("final");
+    if (fields.has("final")) {
+      reading.final = fields.boolean("final");
+      reading.says_final = true;
+    }
+    reading.error = reading.report.failure.text;
     reading.report.counters = counters_after(std::max<std::uint32_t>(attempts, 1));
     if (fields.has("profile")) reading.profile = fields.text("profile");
     reading.report.handler = fields.text("handler");
     reading.report.metadata = fields.embedded("metadata");
+    read_targets(fields, reading.report.metadata);
     for (const JsonValue& tag : fields.items("tags")) {
       if (tag.kind != JsonKind::string) fields.complain("tags", "must hold strings");
       reading.report.tags.push_back(tag.text());

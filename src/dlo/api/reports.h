@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "dlo/api/gatherer.h"
 #include "dlo/api/idempotency.h"
+#include "dlo/api/report_intake.h"
 #include "dlo/api/report_reading.h"
 #include "dlo/api/router.h"
 #include "dlo/core/classify.h"
@@ -31,8 +33,10 @@ class Reports {
     const Clock& clock;
     WorkerPool& pool;
     Origin origin;
-    ProfileBook rules{};    // until `use` says otherwise
-    RegexCompiler regex{};  // for their patterns
+    ProfileBook rules{};             // until `use` says otherwise
+    RegexCompiler regex{};           // for their patterns
+    ReportIntake* intake = nullptr;  // never null
+    bool enabled = true;             // false: nothing is taken in (S2-9)
   };
   explicit Reports(Parts parts);
 
@@ -58,7 +62,14 @@ class Reports {
   void write(std::vector<Pending> pending);
   /// One outcome each. Those that share a desk share a write; if that is refused, each is written
   /// by itself.
-  [[nodiscard]] std::vector<Outcome> report_all(std::vector<Reading*> readings);
+  [[nodiscard]] std::vector<Outcome> report_all(const std::vector<Reading*>& readings);
+  struct Admitted {
+    DeskPtr desk;
+    std::optional<Reported> kept_out;  // the strategy does not want it
+  };
+  [[nodiscard]] Result<Admitted> admit(Reading& reading);
+  void report_at(ReportDesk& desk, const std::vector<Reading*>& readings,
+                 const std::vector<std::size_t>& places, std::vector<Outcome>& outcomes);
 
   Parts parts_;
   std::mutex mutex_;

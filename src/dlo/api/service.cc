@@ -84,14 +84,18 @@ ReplayTargets queues_of(QueueHall* hall,
 }  // namespace
 
 Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
-    : office_(kept, options.on_office_trouble),
+    : timer_(clock, options.retries.interval),
+      scheduling_(kept, timer_),
+      office_(scheduling_, options.on_office_trouble),
       curtain_(options.masked),
       rules_(std::make_shared<const ProfileBook>(options.rules)),
       tokens_(office_),
       jobs_(office_),
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
-      reports_({office_, clock, quick_, options.origin, options.rules, options.regex}),
+      intake_(office_),
+      reports_({office_, clock, quick_, options.origin, options.rules, options.regex, &intake_,
+                options.retries.enabled}),
       events_(office_, clock, options.events) {
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
   WatchedOffice& office = office_;
@@ -111,7 +115,8 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
   append(routes, reports_.routes());
   append(routes, dead_letter_routes(office, slow_));
   append(routes, act_routes({office, [this](const std::string& source) {
-                               return hall_ != nullptr && hall_->find(source) != nullptr;
+                               return (hall_ != nullptr && hall_->find(source) != nullptr) ||
+                                      (retries_ != nullptr && retries_->runs());
                              }}));
   append(routes, edit_routes(office));
   append(routes, recipe_routes(office));
@@ -135,6 +140,12 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
     running.discard_grace = options.discard_grace;
     runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets, running);
   }
+  retries_ = std::make_unique<Retries>(
+      Retries::Parts{
+          office_, timer_, clock, intake_, targets, options.origin,
+          [this] { return hall_ == nullptr ? std::vector<std::string>{} : hall_->names(); }},
+      options.retries, options.rules, options.regex);
+  append(routes, retries_->routes());
   const JobParts parts{office, jobs_, targets, [this] {
                          if (runner_ != nullptr) runner_->wake();
                        }};
@@ -177,6 +188,7 @@ Result<void> Service::use(const ProfileBook& rules) {
     if (auto used = hall_->use(rules); !used) return used;
   }
   reports_.use(rules);
+  retries_->use(rules);
   const std::lock_guard lock(rules_mutex_);
   rules_ = std::make_shared<const ProfileBook>(rules);
   return {};
@@ -190,6 +202,7 @@ void Service::stop_waiting() {
 
 void Service::stop() {
   stop_waiting();
+  if (retries_ != nullptr) retries_->stop();
   if (runner_ != nullptr) runner_->stop();
   quick_.close();
   slow_.close();

@@ -13,7 +13,9 @@
 #include "dlo/api/events.h"
 #include "dlo/api/front.h"
 #include "dlo/api/queue_hall.h"
+#include "dlo/api/report_intake.h"
 #include "dlo/api/reports.h"
+#include "dlo/api/retries.h"
 #include "dlo/core/classify.h"
 #include "dlo/core/profile_book.h"
 #include "dlo/engine/clock.h"
@@ -42,6 +44,7 @@ struct ServiceOptions {
   std::vector<FieldPath> masked{};          // shown to nobody without the right to reveal
   WatchedOffice::Told on_office_trouble{};  // the office cannot write, is damaged, or works again
   std::optional<Millis> discard_grace{};    // then what was discarded is removed; empty: never here
+  RetrySettings retries{};
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.
@@ -75,6 +78,8 @@ class Service {
   /// What a dead letter goes by, as configured now.
   [[nodiscard]] Result<Profile> profile_of(const DeadLetter& record) const;
 
+  DueTimer timer_;
+  SchedulingOffice scheduling_;
   WatchedOffice office_;
   const Curtain curtain_;
   std::atomic<bool> stopping_{false};
@@ -84,10 +89,12 @@ class Service {
   JobBook jobs_;
   WorkerPool quick_;
   WorkerPool slow_;
+  ReportIntake intake_;
   Reports reports_;
   Events events_;
   std::unique_ptr<QueueHall> hall_;
   std::unique_ptr<JobRunner> runner_;
+  std::unique_ptr<Retries> retries_;
   std::unique_ptr<Front> front_;
 };
 

@@ -23,6 +23,7 @@ struct Parsed {
   PoisonArguments poison;
   QueueArguments queue;
   std::string profile;
+  std::string executor;
   std::vector<std::string> ids;
   std::function<int(Context&)> verb;
 };
@@ -108,6 +109,27 @@ void add_show_and_stats(CLI::App& app, Parsed& parsed, Context& context) {
   add_output(numbers, context);
   numbers->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return stats(c, parsed.list.watch); }; });
+}
+
+void add_retries(CLI::App& app, Parsed& parsed, Context& context) {
+  auto* command = app.add_subcommand("retries", "Scheduled retries and who runs them");
+  command->require_subcommand(1);
+  auto* numbers = command->add_subcommand("stats", "What is scheduled, what became of retries");
+  add_target(numbers, context);
+  add_output(numbers, context);
+  numbers->callback([&parsed] { parsed.verb = [](Context& c) { return retries(c); }; });
+  for (const bool open : {true, false}) {
+    auto* circuit = command->add_subcommand(
+        open ? "open" : "close", open ? "Send nothing to an executor until its circuit is closed"
+                                      : "Send what is due to an executor again");
+    circuit->add_option("executor", parsed.executor, "As `dlo retries stats` names it")->required();
+    add_target(circuit, context);
+    circuit->callback([&parsed, open] {
+      parsed.verb = [&parsed, open](Context& c) {
+        return retries_circuit(c, parsed.executor, open);
+      };
+    });
+  }
 }
 
 void add_config(CLI::App& app, Parsed& parsed, Context& context) {
@@ -373,6 +395,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_profile(app, parsed, context);
   add_list(app, parsed, context);
   add_show_and_stats(app, parsed, context);
+  add_retries(app, parsed, context);
   add_acts(grammar);
   add_replay(grammar);
   add_jobs(grammar);

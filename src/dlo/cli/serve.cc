@@ -1,5 +1,6 @@
 #include <array>
 #include <csignal>
+#include <memory>
 #include <ostream>
 #include <sys/resource.h>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/open_office.h"
+#include "dlo/cli/retry_settings.h"
 #include "dlo/cli/server_note.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/clock.h"
@@ -245,6 +247,10 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   const SystemClock clock;
   api::ServiceOptions chosen = service_options(context, config, opened, options.host);
   report_office_trouble(context, chosen);
+  auto retries = retry_settings(config);
+  if (!retries) return fail(context, retries.error());
+  chosen.retries = std::move(*retries);
+  chosen.retries.log = [&context](const std::string& line) { context.out << line << std::endl; };
   auto queues =
       EmbeddedQueues::open(context.data + "/queues", clock.now(), queue_options(context, opened));
   if (!queues) return fail(context, queues.error());

@@ -50,6 +50,9 @@ int count(Context& context, const Selection& selection);
 /// `reveal`: masked places too, by whoever may; that is audited.
 int show(Context& context, const std::vector<std::string>& ids, bool reveal = false);
 int stats(Context& context, const WatchArguments& watch);
+// Scheduled retries: their numbers, and the circuits of executors.
+int retries(Context& context);
+int retries_circuit(Context& context, const std::string& executor, bool open);
 
 /// The groups of an answer, as a table.
 [[nodiscard]] Table group_table(const Context& context, const std::vector<JsonValue>& groups);

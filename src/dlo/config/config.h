@@ -25,6 +25,14 @@ struct ConfigOrigin {
   bool operator==(const ConfigOrigin&) const = default;
 };
 
+/// Who runs retries, as configured.
+struct ExecutorSettings {
+  std::string name;
+  std::string kind;    // http, command, queue
+  std::string target;  // a URL, a command line, a queue
+  bool operator==(const ExecutorSettings&) const = default;
+};
+
 /// Every setting with its value and where it came from. A value: two can be compared.
 class Config {
  public:
@@ -42,6 +50,7 @@ class Config {
 
   /// Profiles and overrides as configured; the settings above that concern them are worked in.
   ProfileBook rules;
+  std::vector<ExecutorSettings> executors;
   /// Lines of the file in which `profiles.NAME` and `sources.NAME` stand.
   std::map<std::string, std::size_t> sections;
 

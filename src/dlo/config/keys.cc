@@ -107,19 +107,24 @@ std::vector<ConfigKey> service_bus_keys() {
 std::vector<ConfigKey> workflow_keys() {
   using enum ValueKind;
   return {
-      {"workflow.enabled", choice, "true", "Failures are kept", 0, 0, {"true"}, {{"dlq_enabled"}}, false, false,
-       "an office that keeps nothing would lose messages; do not report what is not to be kept"},
+      {"workflow.enabled", flag, "true", "Reports are taken in; false: they are answered 409 `dlq_disabled`, nothing is kept or retried", 0, 0, {},
+       {{"dlq_enabled"}}},
       {"workflow.retry_policy", choice, "exponential", "How profile `workflow` waits where no category says otherwise",
        0, 0, {"never", "linear", "exponential", "immediate"}, {{"dlq_default_retry_policy"}}, true},
       {"workflow.max_retries", count, "3", "Retries before profile `workflow` gives up", 0, 10, {},
        {{"dlq_default_max_retries"}}, true},
-      {"workflow.retry_processor", choice, "true", "Retries that are due are handed out", 0, 0, {"true"},
-       {{"dlq_retry_processor_enabled"}}, false, false, "to hold retries back, pause the queue"},
-      {"workflow.retry_interval", duration, "1m", "How often to look for retries that are due", 10 * second, hour, {},
-       {{"dlq_retry_interval_seconds", "s"}}, false, false, {},
-       "a retry is handed out at its own moment, so there is no interval to choose"},
-      {"workflow.max_size", count, "10000", "Dead letters an office keeps", 100, 100'000, {},
-       {{"dlq_max_size"}}, false, false, {}, "this version does not limit how many dead letters an office keeps"},
+      {"workflow.retry_processor", flag, "true", "Retries that are due are run by their executors; false: they are kept, and wait", 0, 0, {},
+       {{"dlq_retry_processor_enabled"}}},
+      {"workflow.retry_interval", duration, "", "Runs what is due only so often; without it each retry runs at its own moment", 10 * second, hour, {},
+       {{"dlq_retry_interval_seconds", "s"}}},
+      {"workflow.max_size", count, "10000", "Open dead letters at which the next report under profile `workflow` is refused", 100, 100'000, {},
+       {{"dlq_max_size"}}, true},
+      {"workflow.strategy", choice, "automatic", "Which failures profile `workflow` keeps", 0, 0,
+       {"automatic", "selective", "manual", "disabled"}, {}, true},
+      {"workflow.adapter", text, "llamaindex", "Executor of tasks that name none"},
+      {"workflow.at_once", count, "8", "Retries that run at the same time", 1, 1'000},
+      {"workflow.lease", duration, "30s", "Renewed while a retry runs; a run whose process died is due again after it", second, hour},
+      {"workflow.timeout", duration, "5m", "For one retry; after that it has failed", second, 24 * hour},
   };
 }
 // clang-format on

@@ -52,8 +52,41 @@ class Rules {
     }
     if (is_set("workflow.retry_policy"))
       policy = workflow_policy(config.text("workflow.retry_policy"));
-    if (!limit && !policy) return;
-    for (const char* name : {"workflow", "workflow+safe"}) change(name, limit, policy);
+    if (limit || policy) {
+      for (const char* name : {"workflow", "workflow+safe"}) change(name, limit, policy);
+    }
+    for (const char* name : {"workflow", "workflow+safe"}) intake_of(name);
+  }
+
+  /// Who runs retries: `executors: {NAME: {http: URL}}`, `{command: PROGRAM ARGUMENTS}` or
+  /// `{queue: NAME}`.
+  void executors(const TextNode& section) {
+    if (!is_map(section, "executors")) return;
+    for (const auto& [name, node] : section.map) {
+      const std::string path = "executors." + name;
+      if (!is_map(node, path)) continue;
+      ExecutorSettings executor;
+      executor.name = name;
+      for (const auto& [setting, value] : node.map) {
+        constexpr std::array<std::string_view, 3> known = {"http", "command", "queue"};
+        if (std::ranges::find(known, setting) == known.end()) {
+          complain(value.line, unknown_name("setting of " + path, setting, known));
+          continue;
+        }
+        if (!executor.kind.empty())
+          complain(value.line, path + " is one thing: http, command or queue.");
+        executor.kind = setting;
+        executor.target = value.scalar;
+      }
+      if (executor.target.empty()) {
+        complain(node.line, path +
+                                " must say what runs its tasks: `http: URL`, `command: PROGRAM "
+                                "ARGUMENTS` or `queue: NAME`.");
+        continue;
+      }
+      reading_.config.executors.push_back(std::move(executor));
+      reading_.config.sections[path] = node.line;
+    }
   }
 
   void profiles(const TextNode& section) {
@@ -112,6 +145,21 @@ class Rules {
     // Document 002: five minutes more each time, at the next moment, or not at all (S2-4..7).
     const auto read = parse_policy(name == "linear" ? "linear base=5m" : name);
     return read ? *read : RetryPolicy{};
+  }
+
+  /// What a report meets before it is kept (S2-10, S2-26).
+  void intake_of(const std::string& name) {
+    const Config& config = reading_.config;
+    if (!is_set("workflow.max_size") && !is_set("workflow.strategy")) return;
+    auto profile = reading_.config.rules.find(name);
+    if (!profile) return;
+    profile->capacity.records = config.count("workflow.max_size");
+    constexpr std::array<Strategy, 4> all = {Strategy::automatic, Strategy::selective,
+                                             Strategy::manual, Strategy::disabled};
+    for (const Strategy each : all) {
+      if (name_of(each) == config.text("workflow.strategy")) profile->strategy = each;
+    }
+    reading_.config.rules.set(std::move(*profile));
   }
 
   void change(const std::string& name, std::optional<std::uint32_t> limit,
@@ -225,6 +273,7 @@ void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompi
   for (const auto& [name, node] : sections) {
     if (name == "profiles") rules.profiles(node);
     if (name == "sources") rules.sources(node);
+    if (name == "executors") rules.executors(node);
   }
 }
 
@@ -236,6 +285,7 @@ std::string describe_section(const ProfileBook& rules, const std::string& path) 
                          ", " + std::to_string(profile->rules.size()) + " rules"
                    : "";
   }
+  if (path.starts_with("executors.")) return "runs retries";
   const auto found = rules.sources().find(name);
   if (found == rules.sources().end()) return "";
   std::string text;

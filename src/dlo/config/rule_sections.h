@@ -14,12 +14,13 @@ namespace dlo {
 struct ConfigReading;
 
 /// Sections whose entries have names that users choose.
-inline constexpr std::array<std::string_view, 2> rule_sections = {"profiles", "sources"};
+inline constexpr std::array<std::string_view, 3> rule_sections = {"profiles", "sources",
+                                                                  "executors"};
 [[nodiscard]] bool is_rule_section(std::string_view name);
 
 /// `profiles.NAME`: a rule set of one's own on top of another; `sources.NAME`: what differs for one
-/// source. Fills `reading.config.rules`, works in the settings of `service_bus` and `workflow`, and
-/// adds whatever is wrong to the problems.
+/// source; `executors.NAME`: who runs retries. Fills `reading.config.rules`, works in the settings
+/// of `service_bus` and `workflow`, and adds whatever is wrong to the problems.
 void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompiler& regex,
                         ConfigReading& reading);
 

@@ -62,6 +62,10 @@ Profile with_request(Profile profile, const RetryRequest& request) {
 
 Profile with_category(Profile profile, const std::string& category) {
   profile.rules.clear();
+  std::erase_if(profile.categories, [&](const auto& each) {
+    return each.first != category && each.first != profile.invalid_category &&
+           each.first != crash_category;
+  });
   profile.default_category = profile.empty_error_category = category;
   return profile;
 }

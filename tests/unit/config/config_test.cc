@@ -116,6 +116,47 @@ TEST(Config, TakesTheOldNamesOfTheDocuments) {
   EXPECT_EQ(shown[0].from, "dlo.yaml:4 (as ServiceBusConnector.MaxDeliveryCount)");
 }
 
+TEST(Config, TheSixSettingsOfDocument002AreTakenFromFileAndEnvironment) {  // S2-9..15, R2-1
+  const auto from_file = reading(
+      "dlq_enabled: false\ndlq_max_size: 500\ndlq_default_retry_policy: linear\n"
+      "dlq_default_max_retries: 0\ndlq_retry_processor_enabled: false\n"
+      "dlq_retry_interval_seconds: 90\n");
+  const auto from_environment = reading("", {{"MAHAVISHNU_DLQ_ENABLED", "false"},
+                                             {"MAHAVISHNU_DLQ_MAX_SIZE", "500"},
+                                             {"MAHAVISHNU_DLQ_DEFAULT_RETRY_POLICY", "linear"},
+                                             {"MAHAVISHNU_DLQ_DEFAULT_MAX_RETRIES", "0"},
+                                             {"MAHAVISHNU_DLQ_RETRY_PROCESSOR_ENABLED", "false"},
+                                             {"MAHAVISHNU_DLQ_RETRY_INTERVAL_SECONDS", "90"}});
+  for (const auto& read : {from_file, from_environment}) {
+    EXPECT_EQ(problems_of(read), "");
+    EXPECT_FALSE(read.config.flag("workflow.enabled"));
+    EXPECT_FALSE(read.config.flag("workflow.retry_processor"));
+    EXPECT_EQ(read.config.duration("workflow.retry_interval"), std::chrono::seconds{90});
+    for (const char* name : {"workflow", "workflow+safe"}) {
+      const Profile profile = must(read.config.rules.find(name));
+      EXPECT_EQ(profile.limit, 0U);
+      EXPECT_EQ(print(profile.retry), "linear base=5m");
+      EXPECT_EQ(profile.capacity.records, 500U);
+    }
+  }
+  const Config nothing;
+  EXPECT_TRUE(nothing.flag("workflow.enabled"));
+  EXPECT_TRUE(nothing.flag("workflow.retry_processor"));
+  EXPECT_EQ(nothing.count("workflow.max_size"), 10'000U);
+  EXPECT_EQ(nothing.duration("workflow.retry_interval"), Millis{0}) << "each at its own moment";
+}
+
+TEST(Config, ExecutorsAreNamedByTheirUsers) {  // S2-17, S2-35
+  const auto read = reading(
+      "executors:\n  llamaindex: {http: 'http://localhost:9/run'}\n"
+      "  sweep: {command: /usr/bin/sweep --all}\n  again: {queue: tasks}\n");
+  EXPECT_EQ(problems_of(read), "");
+  const std::vector<ExecutorSettings> expected = {{"llamaindex", "http", "http://localhost:9/run"},
+                                                  {"sweep", "command", "/usr/bin/sweep --all"},
+                                                  {"again", "queue", "tasks"}};
+  EXPECT_EQ(read.config.executors, expected);
+}
+
 TEST(Config, OurVariableWinsOverAnOldOneWithAWarning) {
   for (const bool ours_first : {true, false}) {
     Environment both = {{"DLO_WORKFLOW_MAX_RETRIES", "2"},
@@ -149,9 +190,14 @@ INSTANTIATE_TEST_SUITE_P(
         {"UnknownPolicyNamesTheFour", "dlq_default_retry_policy: sometimes\n",
          "unknown value \"sometimes\". Valid: never, linear, exponential, immediate"},
         {"MaxSizeBelow100", "dlq_max_size: 99\n", "allowed: 100 to 100000"},
-        {"MaxSizeIsNotToBeHad", "dlq_max_size: 5000\n", "workflow.max_size cannot be set"},
+        {"MaxSizeAbove100000", "dlq_max_size: 100001\n", "allowed: 100 to 100000"},
+        {"UnknownStrategyNamesTheFour", "workflow: {strategy: sometimes}\n",
+         "Valid: automatic, selective, manual, disabled"},
+        {"AnExecutorIsOneThing", "executors: {a: {http: 'http://x', queue: q}}\n",
+         "executors.a is one thing"},
+        {"AnExecutorRunsSomehow", "executors: {a: {htp: 'http://x'}}\n", "did you mean \"http\""},
         {"IntervalBelow10s", "dlq_retry_interval_seconds: 9\n", "allowed: 10s to 1h"},
-        {"DisabledWouldLose", "dlq_enabled: false\n", "would lose messages"},
+        {"EnabledIsAFlag", "dlq_enabled: perhaps\n", "neither true nor false"},
         {"AutoComplete", "ServiceBusConnector: {AutoComplete: true}\n", "only false"},
         {"ReceiveAndDelete", "ServiceBusConnector: {ReceiveMode: ReceiveAndDelete}\n",
          "only PeekLock"},

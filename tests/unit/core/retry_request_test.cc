@@ -88,6 +88,16 @@ TEST(RetryRequest, NoRetriesAtAllIsExhaustedAtTheFirstFailure) {  // R2-6
   EXPECT_TRUE(death->exhausted);
 }
 
+TEST(RetryRequest, ACategoryThatIsGivenIsTheCategoryUnderEveryProfile) {  // S2-18
+  for (const Profile& each : builtin_profiles()) {
+    const auto book = RuleBook::build(with_category(each, "resource"));
+    ASSERT_TRUE(book) << each.name << ": " << book.error().detail;
+    Failure failure;
+    failure.text = "permission denied";
+    EXPECT_EQ(book->classifier().classify(failure).category, "resource");
+  }
+}
+
 TEST(RetryRequest, OnlyProfilesThatWaitInTheOfficeAreRetriedByIt) {
   EXPECT_TRUE(office_retries(must(find_profile("workflow"))));
   EXPECT_TRUE(office_retries(must(find_profile("workflow+safe"))));

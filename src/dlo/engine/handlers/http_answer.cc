@@ -57,7 +57,7 @@ bool is_text(std::string_view media) {
 
 std::string first_line(const HttpAnswer& answer) {
   std::string line = "HTTP " + std::to_string(answer.status);
-  if (const auto phrase = reason_phrase(answer.status); !phrase.empty()) {
+  if (const auto phrase = status_words(answer.status); !phrase.empty()) {
     line += " " + std::string(phrase);
   }
   return line;
@@ -112,7 +112,7 @@ std::optional<Millis> parse_retry_after(std::string_view text, TimePoint now) {
   return std::clamp(std::chrono::duration_cast<Millis>(when - now), Millis{0}, longest_wait);
 }
 
-std::string_view reason_phrase(int status) noexcept {
+std::string_view status_words(int status) noexcept {
   static constexpr std::array<std::pair<int, std::string_view>, 46> phrases{{
       {300, "Multiple Choices"},
       {301, "Moved Permanently"},

@@ -28,7 +28,7 @@ struct HttpAnswer {
 [[nodiscard]] std::optional<Millis> parse_retry_after(std::string_view text, TimePoint now);
 
 /// "Not Found"; empty for a status nobody registered.
-[[nodiscard]] std::string_view reason_phrase(int status) noexcept;
+[[nodiscard]] std::string_view status_words(int status) noexcept;
 
 /// Scheme, host, port and path of a URL: fit for logs and records, which user info and query,
 /// where credentials travel, are not.

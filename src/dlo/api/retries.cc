@@ -1,0 +1,280 @@
+#include "dlo/api/retries.h"
+
+#include <array>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/audit_text.h"
+#include "dlo/core/duration.h"
+#include "dlo/core/retry_health.h"
+#include "dlo/core/spelling.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::api {
+namespace {
+
+constexpr std::size_t most_counted = 20'000;  // dead letters whose policies are counted
+
+/// Sends a task to a queue of this server: whoever works there does the retry.
+class QueueExecutor final : public dlo::Handler {
+ public:
+  QueueExecutor(ReplayTargets targets, std::string queue, const Clock& clock)
+      : targets_(std::move(targets)), queue_(std::move(queue)), clock_(clock) {}
+
+  Outcome run(const Message& message, const RunContext& /*context*/) override {
+    const std::vector<Publication> one{Publication{std::make_shared<Message>(message), {}, {}, {}}};
+    const auto sent = targets_.send(queue_, one, clock_.now());
+    if (sent) return {};
+    Outcome outcome{OutcomeKind::failed, {}};
+    outcome.failure.type = "QueueUnavailable";
+    outcome.failure.text = sent.error().detail;
+    return outcome;
+  }
+
+ private:
+  ReplayTargets targets_;
+  std::string queue_;
+  const Clock& clock_;
+};
+
+/// As document 002 shows it: 15 of 10000 is 0.15 (S2-25).
+std::string in_percent(double value) {
+  std::array<char, 32> text{};
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, 2);
+  std::string shown(text.data(), end.ptr);
+  while (shown.ends_with('0')) shown.pop_back();
+  if (shown.ends_with('.')) shown.pop_back();
+  return shown;
+}
+
+using Counts = std::map<std::string, std::uint64_t>;
+
+void write_counts(JsonWriter& json, std::string_view name, const Counts& counts) {
+  json.key(name).begin_object();
+  for (const auto& [each, count] : counts) json.member(each, count);
+  json.end_object();
+}
+
+std::uint64_t count_of(const Aggregate& numbers, Status status) {
+  std::uint64_t count = 0;
+  for (const Tally& tally : numbers.tallies) count += tally.status == status ? tally.count : 0;
+  return count;
+}
+
+void write_lifetime(JsonWriter& json, const Lifetime& lifetime) {
+  json.key("lifetime_stats")
+      .begin_object()
+      .member("enqueued_total", lifetime.enqueued)
+      .member("retry_success", lifetime.retry_success)
+      .member("retry_failed", lifetime.retry_failed)
+      .member("exhausted", lifetime.exhausted)
+      .member("manually_retried", lifetime.manually_retried)
+      .member("archived", lifetime.archived)
+      .end_object();
+}
+
+void write_circuits(JsonWriter& json, const Executors* executors) {
+  json.key("circuits").begin_array();
+  if (executors != nullptr) {
+    for (const auto& [name, entry] : executors->table().named()) {
+      const Breaker breaker = entry->breaker.snapshot();
+      json.begin_object()
+          .member("executor", name)
+          .member("state", name_of(breaker.state))
+          .member("failures_in_a_row", std::uint64_t{breaker.in_a_row})
+          .key("forced")
+          .boolean(breaker.forced);
+      if (breaker.state == BreakerState::open && !breaker.forced) {
+        json.member("probe_at", breaker.probe_at);
+      }
+      json.end_object();
+    }
+  }
+  json.end_array();
+}
+
+void write_alerts(JsonWriter& json, const std::vector<RetryAlert>& alerts) {
+  json.key("alerts").begin_array();
+  for (const RetryAlert& alert : alerts) {
+    json.begin_object().member("code", alert.code).member("text", alert.text).end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+Retries::Retries(Parts parts, RetrySettings settings, ProfileBook rules, RegexCompiler regex)
+    : parts_(std::move(parts)),
+      settings_(std::move(settings)),
+      shelf_(rules, std::move(regex)),
+      rules_(std::move(rules)) {
+  start();
+}
+
+Retries::~Retries() {
+  stop();
+}
+
+void Retries::say(const std::string& line) const {
+  if (settings_.log) settings_.log(line);
+}
+
+void Retries::start() {
+  if (!settings_.enabled) return;
+  if (!settings_.processor) return say("DLQ retry processor disabled in configuration");
+  if (settings_.executors == nullptr) return;
+  HandlerOptions guarded;
+  guarded.breaker = BreakerPolicy{};
+  for (const auto& [name, queue] : settings_.queues) {
+    settings_.executors->set(
+        name, std::make_shared<QueueExecutor>(parts_.targets, queue, parts_.clock), guarded);
+  }
+  if (settings_.executors->empty()) return;
+  RetryOptions options;
+  options.origin = parts_.origin;
+  options.at_once = settings_.at_once;
+  options.timeout = settings_.timeout;
+  options.lease_for = settings_.lease;
+  options.without = parts_.queues;
+  auto made = RetryProcessor::make(
+      {parts_.office, parts_.timer, shelf_, *settings_.executors, parts_.clock}, options);
+  if (!made) return say("The retry processor cannot be started: " + made.error().detail);
+  processor_ = std::move(*made);
+  processor_->start();
+  say("DLQ retry processor started (interval=" +
+      (settings_.interval > Millis{0} ? print_duration(settings_.interval)
+                                      : std::string("none, each at its moment")) +
+      ")");
+}
+
+void Retries::stop() {
+  if (processor_ == nullptr || !processor_->is_running()) return;
+  processor_->stop();
+  say("DLQ retry processor stopped");
+}
+
+void Retries::use(const ProfileBook& rules) {
+  shelf_.use(rules);
+  const std::lock_guard lock(mutex_);
+  rules_ = rules;
+}
+
+Capacity Retries::capacity() const {
+  const std::lock_guard lock(mutex_);
+  const auto profile = rules_.find("workflow");
+  return profile ? profile->capacity : Capacity{};
+}
+
+/// By which policies open dead letters are retried. No list shows that, so each is read; counted
+/// again only after something has changed.
+Result<std::vector<std::pair<std::string, std::uint64_t>>> Retries::policies(std::uint64_t change) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (counted_at_ == change) return policies_;
+  }
+  Counts counts;
+  Query query;
+  query.statuses = {Status::pending, Status::retrying, Status::exhausted};
+  query.limit = 500;
+  std::size_t seen = 0;
+  for (bool more = true; more && seen < most_counted;) {
+    const auto page = parts_.office.list(query);
+    if (!page) return page.error();
+    for (const RecordHead& head : page->rows) {
+      const auto detail = parts_.office.get(head.id);
+      if (!detail) continue;  // gone meanwhile
+      const std::string& policy = detail->record.policy;
+      ++counts[policy.empty() ? "never" : policy.substr(0, policy.find(' '))];
+    }
+    seen += page->rows.size();
+    more = page->next.has_value();
+    query.after = page->next;
+  }
+  const std::lock_guard lock(mutex_);
+  counted_at_ = change;
+  policies_.assign(counts.begin(), counts.end());
+  return policies_;
+}
+
+HttpResponse Retries::statistics() {
+  const auto numbers = parts_.office.aggregate({});
+  if (!numbers) return problem_of(numbers.error());
+  const auto by_policy = policies(numbers->last_change);
+  if (!by_policy) return problem_of(by_policy.error());
+  const Capacity capacity = this->capacity();
+  const std::uint64_t size = open_dead_letters(*numbers);
+  const double utilisation = utilisation_of(capacity, size);
+  Counts categories;
+  for (const Tally& tally : numbers->tallies) {
+    if (is_open(tally.status)) categories[tally.category] += tally.count;
+  }
+  const std::uint64_t exhausted = count_of(*numbers, Status::exhausted);
+  JsonWriter json;
+  json.begin_object()
+      .member("queue_size", size)
+      .member("max_size", capacity.records.value_or(0))
+      .key("utilization_percent")
+      .raw(in_percent(utilisation));
+  write_counts(json, "status_breakdown",
+               {{"pending", count_of(*numbers, Status::pending)},
+                {"retrying", count_of(*numbers, Status::retrying)},
+                {"exhausted", exhausted}});
+  write_counts(json, "error_categories", categories);
+  write_counts(json, "retry_policies", {by_policy->begin(), by_policy->end()});
+  write_lifetime(json, numbers->lifetime);
+  json.key("is_processor_running").boolean(processor_ != nullptr && processor_->is_running());
+  json.member("retry_interval_seconds",
+              static_cast<std::uint64_t>(settings_.interval.count() / 1'000));
+  const Counts intake = parts_.intake.counts();
+  write_counts(json, "intake", intake);
+  write_circuits(json, settings_.executors.get());
+  write_alerts(json, alerts_of({utilisation, exhausted, numbers->lifetime.retry_success,
+                                numbers->lifetime.retry_failed}));
+  json.end_object();
+  return json_answer(json.take());
+}
+
+HttpResponse Retries::force(const Request& request, bool open) {
+  const std::string& name = request.path.at(0);
+  std::vector<std::string> known;
+  HandlerEntry* found = nullptr;
+  if (settings_.executors != nullptr) {
+    for (const auto& [each, entry] : settings_.executors->table().named()) {
+      known.push_back(each);
+      if (each == name) found = entry;
+    }
+  }
+  if (found == nullptr) {
+    std::vector<std::string_view> valid(known.begin(), known.end());
+    return problem_of({Code::not_found, "api.retries", unknown_name("executor", name, valid)});
+  }
+  const Change note = audit_of(request, open ? "circuit.open" : "circuit.close", name, "{}");
+  if (const auto noted = parts_.office.apply({&note, 1}); !noted) return problem_of(noted.error());
+  found->breaker.force(open, request.now);
+  return statistics();
+}
+
+std::vector<Route> Retries::routes() {
+  return {
+      {"GET", "/v1/retries", Role::reader, Lane::slow, {}, answering([this](const Request&) {
+         return statistics();
+       })},
+      {"POST",
+       "/v1/retries/circuits/{name}/open",
+       Role::operator_,
+       Lane::slow,
+       {},
+       answering([this](const Request& request) { return force(request, true); })},
+      {"POST",
+       "/v1/retries/circuits/{name}/close",
+       Role::operator_,
+       Lane::slow,
+       {},
+       answering([this](const Request& request) { return force(request, false); })},
+  };
+}
+
+}  // namespace dlo::api

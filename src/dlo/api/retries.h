@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dlo/api/report_intake.h"
+#include "dlo/api/router.h"
+#include "dlo/core/profile_book.h"
+#include "dlo/engine/clock.h"
+#include "dlo/jobs/replay.h"
+#include "dlo/retries/retry_processor.h"
+
+namespace dlo::api {
+
+/// Scheduled retries as configured (docs/retries.md).
+struct RetrySettings {
+  bool enabled = true;                     // false: no reports, no retries (S2-9)
+  bool processor = true;                   // false: what is due waits (S2-13)
+  std::shared_ptr<Executors> executors{};  // null or empty: nobody runs retries here
+  std::vector<std::pair<std::string, std::string>> queues{};  // executor and the queue it sends to
+  Millis interval{0};  // zero: each retry at its own moment (S2-14)
+  std::size_t at_once = 8;
+  Millis timeout{0};
+  Millis lease{30'000};
+  std::function<void(const std::string&)> log{};  // one line for people
+};
+
+/// The retry processor of a server, and what can be asked and done about it:
+///   GET  /v1/retries                        statistics and alerts of document 002 (S2-25, S2-43)
+///   POST /v1/retries/circuits/{name}/open   nothing is sent to that executor until it is closed
+///   POST /v1/retries/circuits/{name}/close
+class Retries {
+ public:
+  struct Parts {
+    Office& office;
+    DueTimer& timer;
+    const Clock& clock;
+    const ReportIntake& intake;
+    ReplayTargets targets;  // for executors that send to a queue
+    Origin origin;
+    std::function<std::vector<std::string>()> queues;  // whose own workers run what is due there
+  };
+  Retries(Parts parts, RetrySettings settings, ProfileBook rules, RegexCompiler regex);
+  ~Retries();
+  Retries(const Retries&) = delete;
+  Retries& operator=(const Retries&) = delete;
+
+  [[nodiscard]] std::vector<Route> routes();
+  /// Whether somebody here runs tasks that are due.
+  [[nodiscard]] bool runs() const noexcept { return processor_ != nullptr; }
+  void use(const ProfileBook& rules);
+  void stop();
+
+ private:
+  void start();
+  void say(const std::string& line) const;
+  [[nodiscard]] HttpResponse statistics();
+  [[nodiscard]] HttpResponse force(const Request& request, bool open);
+  [[nodiscard]] Result<std::vector<std::pair<std::string, std::uint64_t>>> policies(
+      std::uint64_t change);
+  [[nodiscard]] Capacity capacity() const;
+
+  Parts parts_;
+  const RetrySettings settings_;
+  RuleShelf shelf_;
+  std::unique_ptr<RetryProcessor> processor_;
+  mutable std::mutex mutex_;
+  ProfileBook rules_;
+  std::optional<std::uint64_t> counted_at_;  // the change at which policies were counted
+  std::vector<std::pair<std::string, std::uint64_t>> policies_;
+};
+
+}  // namespace dlo::api
