@@ -2,6 +2,7 @@
 #include <string>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 
@@ -14,6 +15,17 @@ void print_counts(Context& context, const JsonValue& numbers, const char* what, 
     table.add({each.name, std::string(each.value.raw)});
   }
   context.out << "\n";
+  print(context, table);
+}
+
+/// One table for programs.
+void print_all_counts(Context& context, const JsonValue& numbers) {
+  Table table({{"NAME"}, {"COUNT", Align::right}});
+  for (const char* part : {"status_breakdown", "lifetime_stats", "error_categories"}) {
+    for (const JsonMember& each : member(numbers, part).members) {
+      table.add({std::string(part) + "." + each.name, std::string(each.value.raw)});
+    }
+  }
   print(context, table);
 }
 
@@ -38,7 +50,12 @@ int print_numbers(Context& context, const Reply& reply) {
     context.out << *reply.text;
     return exit_ok;
   }
+  if (context.format == Format::id) return refuse_ids(context, "An account of numbers");
   const JsonValue& numbers = reply.value;
+  if (context.format == Format::csv) {
+    print_all_counts(context, numbers);
+    return exit_ok;
+  }
   const bool runs = is_true(numbers, "is_processor_running");
   context.out << text_of(numbers, "queue_size") << " of " << text_of(numbers, "max_size")
               << " open dead letters (" << text_of(numbers, "utilization_percent")
