@@ -135,6 +135,10 @@ int run(int argc, char** argv) {
   RetryOptions options;
   options.at_once = 8;
   auto processor = must(RetryProcessor::make({office, timer, shelf, executors, clock}, options));
+  // The payload index follows in the background; its work is not that of retries.
+  while (must(kept->aggregate({})).unindexed_payloads > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
   const double before = resident();
   processor->start();
   const double idle_from = cpu_seconds();
