@@ -9,6 +9,8 @@
 #include "support/eventually.h"
 #include "unit/embedded/shop.h"
 
+#include "dlo/broker/embedded/waited.h"
+
 namespace dlo::testing {
 namespace {
 
@@ -161,6 +163,19 @@ TEST(Restart, EverybodyStandsInLineByWhenItBecameReady) {
     const std::vector<std::string> expected = {"3", "4", "1", "2", "5", "6", "7", "0", "8", "9"};
     EXPECT_EQ(shop.take_ids(20, noon + 20s), expected) << how;
   }
+}
+
+TEST(AWaitingReceiver, LosesNoTimeHoweverOftenItLooks) {
+  const std::chrono::steady_clock::time_point began{1h};
+  auto seen = began;
+  Millis total{0};
+  for (int look = 1; look <= 1000; ++look) {
+    const auto so_far = embedded::waited(seen, began + look * 300us);
+    EXPECT_LE(so_far.elapsed, 1ms);
+    total += so_far.elapsed;
+    seen = so_far.until;
+  }
+  EXPECT_EQ(total, 300ms);
 }
 
 TEST(AWaitingReceiver, FollowsTheClockThatWasSetForwardMeanwhile) {

@@ -5,6 +5,7 @@
 
 #include "dlo/broker/embedded/claim.h"
 #include "dlo/broker/embedded/depot.h"
+#include "dlo/broker/embedded/waited.h"
 #include "dlo/broker/moments.h"
 
 namespace dlo::embedded {
@@ -81,11 +82,11 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
   if (const auto room = wait_for_room(true); !room) return room.error();
   Lock lock(mutex_);
   Doorbell& bell = doorbells_[number];
-  std::optional<Steady::time_point> waited;  // until `now`, to the millisecond
+  std::optional<Steady::time_point> counted;  // until `now`, to the millisecond
   while (true) {
     if (const auto ok = usable(number, "embedded.receive"); !ok) return ok.error();
     auto claims = claim(queue, request, now, sequence);
-    if (waited) seen_ = *waited;
+    if (counted) seen_ = *counted;
     if (!claims || !claims->empty() || request.limit == 0 || longest <= Millis{0} ||
         Steady::now() >= deadline) {
       // Whoever else waits must know of the deadlines this one leaves behind.
@@ -105,10 +106,9 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
     ++bell.waiting;
     bell.rung.wait_until(lock, until);
     --bell.waiting;
-    // Parts of a millisecond count next time, or the clock would stand still for who looks often.
-    const auto elapsed = std::chrono::floor<Millis>(Steady::now() - seen_);
-    now = later(holdings_.latest(), elapsed);
-    waited = seen_ + elapsed;
+    const auto so_far = waited(seen_, Steady::now());
+    now = later(holdings_.latest(), so_far.elapsed);
+    counted = so_far.until;
   }
 }
 
