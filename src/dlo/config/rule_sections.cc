@@ -22,9 +22,9 @@ constexpr std::string_view by_engine =
     "programs that embed the engine can set it, a server cannot yet";
 constexpr std::array<Refusal, 11> not_yet = {{
     {"name", "the profile is called what its entry is called"},
-    {"capacity", "this version does not limit how many dead letters an office keeps"},
+    {"capacity", "it is workflow.max_size, for the profiles of document 002"},
     {"retention", "this version removes nothing by age"},
-    {"strategy", "what is reported is always kept"},
+    {"strategy", "it is workflow.strategy, for the profiles of document 002"},
     {"inner", by_engine},
     {"validation", by_engine},
     {"unregistered", by_engine},
