@@ -19,7 +19,7 @@ std::optional<TimePoint> scheduled_by(const Change& change) {
 }  // namespace
 
 Result<std::vector<Applied>> SchedulingOffice::apply(std::span<const Change> changes) {
-  auto applied = inner_.apply(changes);
+  auto applied = inner().apply(changes);
   if (!applied) return applied;
   for (const Change& change : changes) {
     if (const auto when = scheduled_by(change)) timer_.note(*when);

@@ -10,6 +10,7 @@
 #include "dlo/broker/memory/memory_broker.h"
 #include "dlo/engine/office_source.h"
 #include "dlo/store/memory/memory_office.h"
+#include "dlo/store/passing_office.h"
 
 namespace dlo {
 namespace {
@@ -24,34 +25,14 @@ std::shared_ptr<const RuleBook> rules_of(const std::string& profile) {
 }
 
 /// An office that answers no writes while it is down.
-class FailingOffice final : public Office {
+class FailingOffice final : public PassingOffice {
  public:
-  explicit FailingOffice(Office& inner) : inner_(inner) {}
+  using PassingOffice::PassingOffice;
   Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
     if (down) return Error{Code::unavailable, "test", "the office is down"};
-    return inner_.apply(changes);
+    return inner().apply(changes);
   }
-  Result<RecordDetail> get(const RecordId& id) override { return inner_.get(id); }
-  Result<Page> list(const Query& query) override { return inner_.list(query); }
-  Result<Aggregate> aggregate(const AggregateRequest& request) override {
-    return inner_.aggregate(request);
-  }
-  Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                   const ClaimFrom& from) override {
-    return inner_.claim(limit, now, lease_for, from);
-  }
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
-                                  Millis lease_for) override {
-    return inner_.renew(leases, now, lease_for);
-  }
-  Result<std::vector<ChangeNote>> changes_since(std::uint64_t after, std::size_t limit) override {
-    return inner_.changes_since(after, limit);
-  }
-  OfficeExtras extras() noexcept override { return inner_.extras(); }
   bool down = false;
-
- private:
-  Office& inner_;
 };
 
 class PullDeskTest : public ::testing::Test {

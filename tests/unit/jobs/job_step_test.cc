@@ -3,6 +3,7 @@
 #include "unit/jobs/fixture.h"
 
 #include "dlo/jobs/former.h"
+#include "dlo/store/passing_office.h"
 
 namespace dlo {
 namespace {
@@ -111,41 +112,21 @@ TEST_F(StepTest, WhatIsNotPossibleIsRefusedAndDoesNotStopTheOthers) {
 }
 
 /// Changes a record between the moment it is listed and the moment it is acted on.
-class MeddlingOffice final : public Office {
+class MeddlingOffice final : public PassingOffice {
  public:
-  MeddlingOffice(Office& inner, RecordId victim) : inner_(inner), victim_(victim) {}
-  Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
-    return inner_.apply(changes);
-  }
-  Result<RecordDetail> get(const RecordId& id) override { return inner_.get(id); }
+  MeddlingOffice(Office& inner, RecordId victim) : PassingOffice(inner), victim_(victim) {}
   Result<Page> list(const Query& query) override {
-    auto page = inner_.list(query);
+    auto page = inner().list(query);
     Transition meddle;
     meddle.id = victim_;
     meddle.to = Status::exhausted;
     meddle.now = noon;
     const Change change = meddle;
-    if (!std::exchange(done_, true)) must(inner_.apply({&change, 1}));
+    if (!std::exchange(done_, true)) must(inner().apply({&change, 1}));
     return page;
   }
-  Result<Aggregate> aggregate(const AggregateRequest& request) override {
-    return inner_.aggregate(request);
-  }
-  Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
-                                   const ClaimFrom& from) override {
-    return inner_.claim(limit, now, lease_for, from);
-  }
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
-                                  Millis lease_for) override {
-    return inner_.renew(leases, now, lease_for);
-  }
-  Result<std::vector<ChangeNote>> changes_since(std::uint64_t after, std::size_t limit) override {
-    return inner_.changes_since(after, limit);
-  }
-  OfficeExtras extras() noexcept override { return inner_.extras(); }
 
  private:
-  Office& inner_;
   RecordId victim_;
   bool done_ = false;
 };
