@@ -70,6 +70,11 @@ int status_of_outcome(const Reported& reported) {
   return reported.record && reported.effect != Effect::merged ? 201 : 200;
 }
 
+constexpr std::string_view disabled_code = "dlq_disabled";
+constexpr std::string_view disabled =
+    "Failures are not taken in here (workflow.enabled is false). Nothing was kept: the message is "
+    "still yours.";
+
 HttpResponse with_error(HttpResponse problem, const Reading& reading) {
   JsonWriter json;
   json.begin_object().key("error").text(reading.error).end_object();
@@ -94,11 +99,15 @@ HttpResponse refusal_of(const Reading& reading, const Error& error) {
 }
 
 HttpResponse refused_while_disabled(const Reading& reading) {
-  return with_error(
-      problem(409, "dlq_disabled",
-              "Failures are not taken in here (workflow.enabled is false). Nothing was kept: the "
-              "message is still yours."),
-      reading);
+  return with_error(problem(409, disabled_code, disabled), reading);
+}
+
+std::string line_while_disabled(std::size_t number, const Reading& reading) {
+  JsonWriter json;
+  json.begin_object().member("line", number).member("status", std::uint64_t{409});
+  json.member("code", disabled_code).member("detail", disabled).key("error").text(reading.error);
+  json.end_object();
+  return json.take() + "\n";
 }
 
 std::string line_of(std::size_t number, const Reading* reading, const Result<Reported>& outcome) {

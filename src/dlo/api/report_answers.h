@@ -20,5 +20,6 @@ namespace dlo::api {
 /// One line of a batch. `reading` null: the line could not be read.
 [[nodiscard]] std::string line_of(std::size_t number, const Reading* reading,
                                   const Result<Reported>& outcome);
+[[nodiscard]] std::string line_while_disabled(std::size_t number, const Reading& reading);
 
 }  // namespace dlo::api

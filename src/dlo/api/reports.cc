@@ -54,7 +54,9 @@ Reports::Reports(Parts parts)
       gatherer_(
           parts_.pool, written_at_once, writers,
           [this](std::vector<Pending> pending) { write(std::move(pending)); },
-          [](Pending& refused) { refused.exchange->send(problem_of(too_busy())); }) {}
+          [](Pending& refused) {
+            refused.exchange->send(refusal_of(refused.reading, too_busy()));
+          }) {}
 
 void Reports::use(const ProfileBook& rules) {
   const std::lock_guard lock(mutex_);
@@ -212,7 +214,7 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
   const bool taken = parts_.pool.post([this, request, named = std::move(**key), pending] {
     pending.exchange->send(take_keyed(request, named, pending.reading));
   });
-  if (!taken) exchange->send(problem_of(too_busy()));
+  if (!taken) exchange->send(refusal_of(pending.reading, too_busy()));
 }
 
 HttpResponse Reports::take_keyed(const Request& request, const IdempotencyKey& key,
@@ -249,7 +251,6 @@ HttpResponse Reports::take_batch(const Request& request) {
                    "A batch takes no Idempotency-Key. Give every message an `id` instead: the same "
                    "source, id and content is the same dead letter, however often it is reported.");
   }
-  if (!parts_.enabled) return refused_while_disabled({});
   const auto lines = lines_of(request.http.body);
   std::vector<Result<Reading>> readings;
   std::vector<Reading*> good;
@@ -268,11 +269,16 @@ HttpResponse Reports::take_batch(const Request& request) {
     good.push_back(&*reading);
   }
   if (foreign) request.note_refused(foreign_source);  // once, however many lines
-  auto outcomes = report_all(good);
+  auto outcomes = parts_.enabled ? report_all(good) : std::vector<Outcome>{};
   HttpResponse answer;
   answer.content_type = ndjson;
   std::size_t next = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (readings[i] && !parts_.enabled) {
+      answer.status = 207;
+      answer.body += line_while_disabled(lines[i].number, *readings[i]);
+      continue;
+    }
     const Outcome outcome =
         readings[i] ? std::move(outcomes[next++]) : Outcome(readings[i].error());
     if (!outcome) answer.status = 207;

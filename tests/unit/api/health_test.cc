@@ -111,6 +111,24 @@ TEST_F(OfficeHealthTest, AnOfficeThatCannotWriteIsInTroubleUntilItCan) {
   EXPECT_EQ(log_, (std::vector<std::string>{"no luck with the disk", "well"})) << "once each";
 }
 
+TEST_F(OfficeHealthTest, WhatCannotBeWrittenIsToldWithTheCallersError) {  // S2-16, R2-10
+  fault_ = Code::unavailable;
+  const std::string task = R"({"source":"w","profile":"workflow+safe","error":"card expired"})";
+  for (const Headers& headers : {Headers{}, Headers{{"Idempotency-Key", "k1"}}}) {
+    const Told told = say("POST", "/v1/dead-letters", task, headers);
+    EXPECT_EQ(told.status(), 503) << told;
+    EXPECT_EQ(told.at("code"), "unavailable");
+    EXPECT_EQ(told.at("error"), "card expired");
+  }
+  const Told lines =
+      ask("POST", "/v1/dead-letters", task + "\n", {{"Content-Type", "application/x-ndjson"}});
+  EXPECT_EQ(lines.status(), 207);
+  EXPECT_TRUE(lines.says(R"("status":503,"code":"unavailable")")) << lines;
+  EXPECT_TRUE(lines.says(R"("error":"card expired")")) << lines;
+  fault_.reset();
+  EXPECT_EQ(get("/v1/stats").at("open"), "0") << "no phantom";
+}
+
 TEST_F(OfficeHealthTest, AServerWithoutRoomAsksForNoMoreUntilThereIsSome) {
   fault_ = Code::full;
   EXPECT_EQ(say("POST", "/v1/dead-letters", R"({"source":"orders","error":"boom"})",

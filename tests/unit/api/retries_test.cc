@@ -105,6 +105,32 @@ TEST_F(RetriesTest, WhatIsNotTakenInIsToldWithTheCallersError) {  // S2-9, S2-33
   EXPECT_EQ(get("/v1/retries").at("is_processor_running"), "false");
 }
 
+TEST_F(RetriesTest, EachLineOfABatchThatIsNotTakenInKeepsItsError) {  // S2-9
+  options_.retries.enabled = false;
+  const Told told = ask("POST", "/v1/dead-letters",
+                        R"({"source":"w","profile":"workflow","error":"busy"})"
+                        "\n{\n"
+                        R"({"source":"w","profile":"workflow","error":"denied"})",
+                        {{"Content-Type", "application/x-ndjson"}});
+  EXPECT_EQ(told.status(), 207);
+  EXPECT_TRUE(told.says(R"({"line":1,"status":409,"code":"dlq_disabled")")) << told;
+  EXPECT_TRUE(told.says(R"("error":"busy"})")) << told;
+  EXPECT_TRUE(told.says(R"({"line":2,"status":400)")) << told;
+  EXPECT_TRUE(told.says(R"({"line":3,"status":409,"code":"dlq_disabled")")) << told;
+  EXPECT_TRUE(told.says(R"("error":"denied"})")) << told;
+  EXPECT_EQ(get("/v1/stats").at("open"), "0");
+}
+
+TEST_F(RetriesTest, AServerThatIsTooBusyKeepsTheCallersError) {  // S2-16
+  options_.most_waiting = 0;
+  for (const Headers& headers : {Headers{}, Headers{{"Idempotency-Key", "k1"}}}) {
+    const Told told =
+        say("POST", "/v1/dead-letters", R"({"source":"w","error":"Connection timeout"})", headers);
+    EXPECT_EQ(told.status(), 503) << told;
+    EXPECT_EQ(told.at("error"), "Connection timeout");
+  }
+}
+
 TEST_F(RetriesTest, AFullOfficeRefusesTheNextAndSaysSo) {  // S2-10, S2-40
   with_capacity(5);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(report(R"("error":"busy")").status(), 201);
