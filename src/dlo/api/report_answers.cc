@@ -21,11 +21,6 @@ std::string_view name_of(Effect effect) noexcept {
   return "kept";
 }
 
-std::string task_id(const Reading& reading, const Reported& reported) {
-  const std::string& id = reading.report.message->id;
-  return id.empty() ? to_string(*reported.record) : id;
-}
-
 void write_verdict(JsonWriter& json, const Reported& reported) {
   const Decision& decision = reported.decision;
   if (const auto* death = std::get_if<DeadLetterAs>(&decision.verdict)) {
@@ -39,88 +34,87 @@ void write_verdict(JsonWriter& json, const Reported& reported) {
   }
 }
 
-void write_outcome(JsonWriter& json, const Reading& reading, const Reported& reported) {
+void write_kept(JsonWriter& json, const TaskAnswer& answer) {
+  json.key("dlq_enqueued").boolean(answer.dlq_enqueued);
+  json.key("dlq_task_id");
+  if (answer.stored) {
+    json.text(answer.dlq_task_id);
+  } else {
+    json.null();
+  }
+  json.key("error").text(answer.error);
+}
+
+void write_outcome(JsonWriter& json, const TaskAnswer& answer) {
+  const Reported& reported = *answer.reported;
   const Decision& decision = reported.decision;
-  const bool stored = reported.record.has_value();
-  json.member("verdict", dlo::name_of(decision.verdict)).key("stored").boolean(stored);
+  json.member("verdict", dlo::name_of(decision.verdict)).key("stored").boolean(answer.stored);
   json.key("id");
-  if (stored) {
-    json.text(to_string(*reported.record));
+  if (answer.id) {
+    json.text(to_string(*answer.id));
   } else {
     json.null();
   }
   json.member("category", decision.category).member("rule", decision.rule);
   write_verdict(json, reported);
   if (reported.rules != nullptr) {
-    json.member("policy", print(reported.rules->policy_for(decision.category)));
+    json.member("policy", answer.policy);
     json.member("limit", std::uint64_t{reported.rules->limit_for(decision.category)});
   }
-  json.key("dlq_enqueued").boolean(stored);
-  json.key("dlq_task_id");
-  if (stored) {
-    json.text(task_id(reading, reported));
-  } else {
-    json.null();
-  }
-  json.key("error").text(reading.error);
-  if (stored) json.member("effect", name_of(reported.effect));
+  write_kept(json, answer);
+  if (answer.stored) json.member("effect", name_of(reported.effect));
 }
 
 int status_of_outcome(const Reported& reported) {
   return reported.record && reported.effect != Effect::merged ? 201 : 200;
 }
 
-constexpr std::string_view disabled_code = "dlq_disabled";
-constexpr std::string_view disabled =
-    "Failures are not taken in here (workflow.enabled is false). Nothing was kept: the message is "
-    "still yours.";
-
-HttpResponse with_error(HttpResponse problem, const Reading& reading) {
+HttpResponse with_error(HttpResponse problem, const std::string& given) {
   JsonWriter json;
-  json.begin_object().key("error").text(reading.error).end_object();
+  json.begin_object().key("error").text(given).end_object();
   const std::string members = json.take();
   const std::size_t end = problem.body.rfind('}');
   problem.body.replace(end, 1, "," + members.substr(1));
   return problem;
 }
 
+HttpResponse problem_of_refusal(const TaskRefusal& refusal) {
+  if (refusal.code == "dlq_disabled") return problem(409, "dlq_disabled", refusal.error.detail);
+  return problem_of(refusal.error);
+}
+
 }  // namespace
 
-HttpResponse answer_of(const Reading& reading, const Reported& reported) {
+HttpResponse answer_of(const TaskAnswer& answer) {
+  if (answer.refusal) return with_error(problem_of_refusal(*answer.refusal), answer.error);
   JsonWriter json;
-  json.begin_object().member("status", std::string_view("failed"));
-  write_outcome(json, reading, reported);
+  json.begin_object().member("status", answer.status);
+  write_outcome(json, answer);
   json.end_object();
-  return json_answer(json.take(), status_of_outcome(reported));
+  return json_answer(json.take(), status_of_outcome(*answer.reported));
 }
 
 HttpResponse refusal_of(const Reading& reading, const Error& error) {
-  return with_error(problem_of(error), reading);
+  return with_error(problem_of(error), reading.error);
 }
 
-HttpResponse refused_while_disabled(const Reading& reading) {
-  return with_error(problem(409, disabled_code, disabled), reading);
+bool is_refused(const Result<TaskAnswer>& outcome) noexcept {
+  return !outcome || outcome->refusal;
 }
 
-std::string line_while_disabled(std::size_t number, const Reading& reading) {
-  JsonWriter json;
-  json.begin_object().member("line", number).member("status", std::uint64_t{409});
-  json.member("code", disabled_code).member("detail", disabled).key("error").text(reading.error);
-  json.end_object();
-  return json.take() + "\n";
-}
-
-std::string line_of(std::size_t number, const Reading* reading, const Result<Reported>& outcome) {
+std::string line_of(std::size_t number, const Result<TaskAnswer>& outcome) {
   JsonWriter json;
   json.begin_object().member("line", number);
-  if (outcome && reading != nullptr) {
-    json.member("status", static_cast<std::uint64_t>(status_of_outcome(*outcome)));
-    write_outcome(json, *reading, *outcome);
+  if (!is_refused(outcome)) {
+    json.member("status", static_cast<std::uint64_t>(status_of_outcome(*outcome->reported)));
+    write_outcome(json, *outcome);
   } else {
-    json.member("status", static_cast<std::uint64_t>(api::status_of(outcome.error().code)));
-    json.member("code", dlo::name_of(outcome.error().code));
-    json.key("detail").text(outcome.error().detail);
-    if (reading != nullptr) json.key("error").text(reading->error);
+    const Error& error = outcome ? outcome->refusal->error : outcome.error();
+    json.member("status", static_cast<std::uint64_t>(api::status_of(error.code)));
+    json.member("code",
+                outcome ? std::string_view(outcome->refusal->code) : dlo::name_of(error.code));
+    json.key("detail").text(error.detail);
+    if (outcome) json.key("error").text(outcome->error);
   }
   json.end_object();
   return json.take() + "\n";

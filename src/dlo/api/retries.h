@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "dlo/api/report_intake.h"
 #include "dlo/api/router.h"
 #include "dlo/core/profile_book.h"
 #include "dlo/engine/clock.h"
 #include "dlo/jobs/replay.h"
+#include "dlo/retries/report_intake.h"
 #include "dlo/retries/retry_processor.h"
 
 namespace dlo::api {

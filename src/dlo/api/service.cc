@@ -93,9 +93,9 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
       jobs_(office_),
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
-      intake_(office_),
-      reports_({office_, clock, quick_, options.origin, options.rules, options.regex, &intake_,
-                options.retries.enabled}),
+      desk_({office_, clock, options.origin, options.rules, options.regex, CustomBackoffs{},
+             options.retries.enabled}),
+      reports_({office_, quick_, desk_}),
       events_(office_, clock, options.events) {
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
   WatchedOffice& office = office_;
@@ -142,7 +142,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
   }
   retries_ = std::make_unique<Retries>(
       Retries::Parts{
-          office_, timer_, clock, intake_, targets, options.origin,
+          office_, timer_, clock, desk_.intake(), targets, options.origin,
           [this] { return hall_ == nullptr ? std::vector<std::string>{} : hall_->names(); }},
       options.retries, options.rules, options.regex);
   append(routes, retries_->routes());
@@ -187,7 +187,7 @@ Result<void> Service::use(const ProfileBook& rules) {
   if (hall_ != nullptr) {
     if (auto used = hall_->use(rules); !used) return used;
   }
-  reports_.use(rules);
+  desk_.use(rules);
   retries_->use(rules);
   const std::lock_guard lock(rules_mutex_);
   rules_ = std::make_shared<const ProfileBook>(rules);

@@ -13,7 +13,6 @@
 #include "dlo/api/events.h"
 #include "dlo/api/front.h"
 #include "dlo/api/queue_hall.h"
-#include "dlo/api/report_intake.h"
 #include "dlo/api/reports.h"
 #include "dlo/api/retries.h"
 #include "dlo/core/classify.h"
@@ -21,6 +20,7 @@
 #include "dlo/engine/clock.h"
 #include "dlo/engine/record.h"
 #include "dlo/jobs/job_runner.h"
+#include "dlo/retries/task_desk.h"
 #include "dlo/server/http_exchange.h"
 #include "dlo/server/worker_pool.h"
 #include "dlo/store/office.h"
@@ -89,7 +89,7 @@ class Service {
   JobBook jobs_;
   WorkerPool quick_;
   WorkerPool slow_;
-  ReportIntake intake_;
+  TaskDesk desk_;
   Reports reports_;
   Events events_;
   std::unique_ptr<QueueHall> hall_;

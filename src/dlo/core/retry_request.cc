@@ -1,5 +1,6 @@
 #include "dlo/core/retry_request.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
@@ -23,6 +24,13 @@ void set_policy(Profile& profile, const RetryPolicy& policy) {
     category.policy.reset();
     if (category.action == Action::never) category.action = Action::retry;
   }
+}
+
+bool knows(const Profile& profile, const std::string& category) {
+  if (profile.categories.contains(category) || category == crash_category) return true;
+  if (category == profile.default_category || category == profile.invalid_category) return true;
+  return std::any_of(profile.rules.begin(), profile.rules.end(),
+                     [&](const Rule& rule) { return rule.category == category; });
 }
 
 }  // namespace
@@ -61,6 +69,10 @@ Profile with_request(Profile profile, const RetryRequest& request) {
 }
 
 Profile with_category(Profile profile, const std::string& category) {
+  if (!knows(profile, category)) {
+    const auto unknown = profile.categories.find(profile.default_category);
+    if (unknown != profile.categories.end()) profile.categories[category] = unknown->second;
+  }
   profile.rules.clear();
   std::erase_if(profile.categories, [&](const auto& each) {
     return each.first != category && each.first != profile.invalid_category &&

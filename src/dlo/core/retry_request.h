@@ -31,7 +31,8 @@ void put_request(Headers& headers, const RetryRequest& request);
 /// the profile's own limit looks at.
 [[nodiscard]] Profile with_request(Profile profile, const RetryRequest& request);
 
-/// The profile for a failure of which somebody says what it is: no rule is asked.
+/// The profile for a failure of which somebody says what it is: no rule is asked. A category that
+/// the profile does not know is treated as its default one (S2-8: unknown is never retried).
 [[nodiscard]] Profile with_category(Profile profile, const std::string& category);
 
 /// The four policies of document 002 by their names (S2-4..7), else as `parse_policy` reads it:

@@ -1,10 +1,10 @@
-#include "dlo/api/report_intake.h"
+#include "dlo/retries/report_intake.h"
 
 #include <utility>
 
 #include "dlo/core/retention.h"
 
-namespace dlo::api {
+namespace dlo {
 
 std::uint64_t open_dead_letters(const Aggregate& numbers) noexcept {
   std::uint64_t open = 0;
@@ -35,7 +35,7 @@ Result<ReportIntake::Places> ReportIntake::places(const Profile& profile) {
 }
 
 Error ReportIntake::full(const Profile& profile) {
-  return {Code::full, "api.report",
+  return {Code::full, "tasks.report",
           "The office holds " + std::to_string(profile.capacity.records.value_or(0)) +
               " open dead letters, as many as profile " + profile.name +
               " allows (workflow.max_size). This one was not kept: the message is still yours. "
@@ -57,4 +57,4 @@ void ReportIntake::count(std::string_view name) {
   }
 }
 
-}  // namespace dlo::api
+}  // namespace dlo

@@ -11,7 +11,7 @@
 #include "dlo/core/strategy.h"
 #include "dlo/store/office.h"
 
-namespace dlo::api {
+namespace dlo {
 
 /// What a report meets before it is kept: whether its profile's strategy wants it, and whether
 /// there is room. Counts both (R2-9: each kind of skip by its own name). Threads  Any method from
@@ -50,4 +50,4 @@ class ReportIntake {
 /// Open dead letters: what capacity is about (R9).
 [[nodiscard]] std::uint64_t open_dead_letters(const Aggregate& numbers) noexcept;
 
-}  // namespace dlo::api
+}  // namespace dlo

@@ -1,0 +1,174 @@
+#include "dlo/retries/task_book.h"
+
+#include <utility>
+
+#include "dlo/core/acts.h"
+#include "dlo/core/spelling.h"
+
+namespace dlo {
+namespace {
+
+constexpr std::size_t removed_at_once = 200;
+constexpr Millis patience{10'000};  // an index leads to what is looked for
+
+std::vector<Status> open_statuses() {
+  std::vector<Status> open;
+  for (const Status status : all_statuses()) {
+    if (is_open(status)) open.push_back(status);
+  }
+  return open;
+}
+
+Error conflict(std::string detail) {
+  return {Code::conflict, "tasks", std::move(detail)};
+}
+
+}  // namespace
+
+Result<std::optional<RecordHead>> newest_of(Office& office, const std::string& source,
+                                            const std::string& task_id) {
+  if (task_id.empty()) return std::optional<RecordHead>{};
+  Query query;
+  query.statuses.assign(all_statuses().begin(), all_statuses().end());
+  query.message_id = task_id;
+  if (!source.empty()) query.source = source;
+  query.limit = 1;
+  query.time_box = patience;
+  while (true) {
+    const auto page = office.list(query);
+    if (!page) return page.error();
+    if (!page->rows.empty()) return std::optional(page->rows.front());
+    if (!page->next) return std::optional<RecordHead>{};
+    query.after = page->next;
+  }
+}
+
+Result<std::optional<DeadLetter>> TaskBook::find(const std::string& task_id) {
+  const auto head = newest_of(office_, {}, task_id);
+  if (!head) return head.error();
+  if (!*head) return std::optional<DeadLetter>{};
+  auto detail = office_.get((*head)->id);
+  if (!detail && detail.error().code == Code::not_found) return std::optional<DeadLetter>{};
+  if (!detail) return detail.error();
+  return std::optional(std::move(detail->record));
+}
+
+Result<std::vector<DeadLetter>> TaskBook::list(std::optional<Status> status, std::size_t limit) {
+  Query query;
+  query.statuses = status ? std::vector<Status>{*status} : open_statuses();
+  query.limit = limit;
+  query.time_box = patience;
+  const auto page = office_.list(query);
+  if (!page) return page.error();
+  std::vector<DeadLetter> records;
+  for (const RecordHead& head : page->rows) {
+    auto detail = office_.get(head.id);
+    if (detail) {
+      records.push_back(std::move(detail->record));
+    } else if (detail.error().code != Code::not_found) {  // removed meanwhile
+      return detail.error();
+    }
+  }
+  return records;
+}
+
+Result<DeadLetter> TaskBook::known(const std::string& task_id) {
+  auto found = find(task_id);
+  if (!found) return found.error();
+  if (*found) return std::move(**found);
+  return Error{Code::not_found, "tasks", "There is no task " + in_quotes(task_id) + " here."};
+}
+
+Result<void> TaskBook::carry_out(const DeadLetter& record, Transition move, const char* act,
+                                 std::vector<Change> also) {
+  move.id = record.id;
+  move.expected_version = record.version;
+  move.now = clock_.now();
+  std::vector<Change> changes{move};
+  for (Change& change : also) changes.push_back(std::move(change));
+  changes.emplace_back(AddAudit{move.now, by_, act, to_string(record.id), "{}"});
+  const auto applied = office_.apply(changes);
+  return applied ? Result<void>{} : applied.error();
+}
+
+Result<void> TaskBook::retry(const std::string& task_id) {
+  const auto record = known(task_id);
+  if (!record) return record.error();
+  if (!is_possible(Act::retry, record->status)) {
+    return conflict("Task " + in_quotes(task_id) + " is " + std::string(name_of(record->status)) +
+                    "; only pending and exhausted ones can be retried.");
+  }
+  Transition move;
+  move.to = Status::pending;
+  move.next_retry_at = clock_.now();
+  return carry_out(*record, move, "retry", {});
+}
+
+Result<void> TaskBook::archive(const std::string& task_id) {
+  const auto record = known(task_id);
+  if (!record) return record.error();
+  if (!is_possible(Act::archive, record->status)) {
+    return conflict("Task " + in_quotes(task_id) + " is " + std::string(name_of(record->status)) +
+                    "; nothing was changed.");
+  }
+  Transition move;
+  move.to = Status::archived;
+  std::vector<Change> also;
+  if (is_open(record->status)) {  // the way back, as a restore reads it
+    const Status before = carries_lease(record->status) ? Status::pending : record->status;
+    also.emplace_back(PutDocument{"former_status", to_string(record->id),
+                                  std::string(name_of(before)), std::nullopt});
+  }
+  return carry_out(*record, move, "archive", std::move(also));
+}
+
+Result<std::uint64_t> TaskBook::remove(const std::vector<RecordHead>& rows) {
+  const TimePoint now = clock_.now();
+  std::vector<Change> changes;
+  for (const RecordHead& head : rows) {
+    Transition move;
+    move.id = head.id;
+    move.expected_version = head.version;
+    move.now = now;
+    move.to = Status::discarding;
+    changes.emplace_back(move);
+    move.expected_version.reset();
+    move.to = Status::discarded;
+    changes.emplace_back(move);
+    changes.emplace_back(Remove{head.id});
+  }
+  changes.emplace_back(AddAudit{now, by_, "clear", std::to_string(rows.size()), "{}"});
+  const auto applied = office_.apply(changes);
+  if (!applied) return applied.error();
+  return rows.size();
+}
+
+Result<std::uint64_t> TaskBook::clear(std::uint64_t expected) {
+  const auto numbers = office_.aggregate({});
+  if (!numbers) return numbers.error();
+  std::uint64_t open = 0;
+  for (const Tally& tally : numbers->tallies) open += is_open(tally.status) ? tally.count : 0;
+  if (open != expected) {
+    return conflict(std::to_string(open) + " dead letters are open, not " +
+                    std::to_string(expected) + ". Nothing was removed.");
+  }
+  Query query;
+  query.statuses = open_statuses();
+  query.changed_up_to = numbers->last_change;  // what comes in from now on was not counted
+  query.limit = removed_at_once;
+  query.time_box = patience;
+  std::uint64_t removed = 0;
+  while (true) {
+    const auto page = office_.list(query);
+    if (!page) return page.error();
+    if (!page->rows.empty()) {
+      const auto gone = remove(page->rows);
+      if (!gone) return gone.error();
+      removed += *gone;
+    }
+    if (!page->next) return removed;
+    query.after = page->next;
+  }
+}
+
+}  // namespace dlo

@@ -1,0 +1,228 @@
+#include "dlo/retries/task_desk.h"
+
+#include <map>
+#include <random>
+#include <utility>
+
+#include "dlo/core/id.h"
+
+namespace dlo {
+namespace {
+
+constexpr std::size_t most_desks = 1'000;  // reports may ask for anything
+
+Id128 random_id() {
+  thread_local std::mt19937_64 generator(std::random_device{}());
+  return {generator(), generator()};
+}
+
+/// `wf_` and 12 digits, for tasks that nobody named.
+std::string new_task_id() {
+  return "wf_" + to_string(random_id()).substr(0, 12);
+}
+
+void refuse(TaskAnswer& answer, std::string code, Error error) {
+  answer.reason = error.detail;
+  answer.refusal = TaskRefusal{std::move(code), std::move(error)};
+}
+
+void refuse(TaskAnswer& answer, Error error) {
+  std::string code(name_of(error.code));
+  refuse(answer, std::move(code), std::move(error));
+}
+
+/// What was decided, as whoever reported it is told.
+void tell(TaskAnswer& answer, const TaskReport& report, Reported reported) {
+  const Decision& decision = reported.decision;
+  answer.stored = answer.dlq_enqueued = reported.record.has_value();
+  answer.id = reported.record;
+  if (reported.record) {
+    const std::string& id = report.report.message->id;
+    answer.dlq_task_id = id.empty() ? to_string(*reported.record) : id;
+  }
+  if (reported.rules != nullptr)
+    answer.policy = print(reported.rules->policy_for(decision.category));
+  if (const auto* death = std::get_if<DeadLetterAs>(&decision.verdict)) {
+    answer.reason = death->reason;
+  } else if (const auto* again = std::get_if<RetryAt>(&decision.verdict)) {
+    if (reported.record) answer.next_retry_at = again->when;
+  } else if (const auto* rejected = std::get_if<RejectToCaller>(&decision.verdict)) {
+    answer.reason = rejected->reason;
+  }
+  answer.reported = std::move(reported);
+}
+
+TaskAnswer answer_to(const TaskReport& report) {
+  TaskAnswer answer;
+  answer.error = report.error.empty() ? report.report.failure.text : report.error;
+  return answer;
+}
+
+/// What a caller may leave out.
+void fill_in(TaskReport& task, bool named) {
+  Report& report = task.report;
+  if (report.counters.attempt == 0) {
+    report.counters.fetch = report.counters.attempt = report.counters.total = 1;
+  }
+  if (report.delivery == Id128{}) report.delivery = random_id();
+  auto message = std::make_shared<Message>(*report.message);
+  if (named && message->id.empty()) message->id = new_task_id();
+  if (request_of(message->headers) != task.asked) put_request(message->headers, task.asked);
+  report.message = std::move(message);
+}
+
+}  // namespace
+
+TaskDesk::TaskDesk(Parts parts) : parts_(std::move(parts)), intake_(parts_.office) {}
+
+void TaskDesk::use(const ProfileBook& rules) {
+  const std::lock_guard lock(mutex_);
+  parts_.rules = rules;
+  desks_.clear();
+}
+
+Result<TaskDesk::DeskPtr> TaskDesk::make_desk(Profile profile, const TaskReport& report,
+                                              bool given_up) {
+  profile = with_request(std::move(profile), report.asked);
+  if (!report.category.empty()) profile = with_category(std::move(profile), report.category);
+  // Who has given up asks for no further attempt: the one that failed was the last.
+  if (given_up) profile = with_limit(std::move(profile), 1);
+  auto rules = RuleBook::build(std::move(profile), parts_.regex, parts_.custom);
+  if (!rules) return rules.error();
+  return std::make_shared<ReportDesk>(parts_.office,
+                                      std::make_shared<const RuleBook>(std::move(*rules)),
+                                      parts_.origin, parts_.clock);
+}
+
+Result<TaskDesk::DeskPtr> TaskDesk::desk(const TaskReport& report) {
+  const std::string& source = report.report.message->source;
+  const std::lock_guard lock(mutex_);
+  auto settings = parts_.rules.find(report.profile, source);
+  if (!settings) return settings.error();
+  // What the office retries itself is handed over, not given up, unless somebody says so.
+  const bool given_up = report.final && (report.says_final || !office_retries(*settings));
+  std::string name = report.profile + (given_up ? "/final" : "");
+  if (parts_.rules.sources().contains(source)) name += "/" + source;
+  name += '\0' + report.category + '\0';
+  if (report.asked.policy) name += print(*report.asked.policy);
+  if (report.asked.max_retries) name += '\0' + std::to_string(*report.asked.max_retries);
+  if (const auto found = desks_.find(name); found != desks_.end()) return found->second;
+  auto made = make_desk(std::move(*settings), report, given_up);
+  if (!made) return made.error();
+  if (desks_.size() >= most_desks) desks_.clear();
+  desks_[name] = *made;
+  return made;
+}
+
+/// Strategy first: what is kept out is told why, what is only to be recorded is never retried.
+TaskDesk::DeskPtr TaskDesk::admit(TaskReport& report, TaskAnswer& answer) {
+  if (!parts_.enabled) {
+    refuse(answer, "dlq_disabled",
+           {Code::conflict, "tasks.report",
+            "Failures are not taken in here (workflow.enabled is false). Nothing was kept: the "
+            "message is still yours."});
+    return nullptr;
+  }
+  auto found = desk(report);
+  if (!found) {
+    refuse(answer, found.error());
+    return nullptr;
+  }
+  const RuleBook& rules = (*found)->rules();
+  const auto category = rules.classifier().classify(report.report.failure).category;
+  const IntakeDecision decision = intake_.admit(rules.profile(), category, report.requested);
+  if (decision.intake == Intake::skip) {
+    Reported kept_out;
+    kept_out.decision.verdict = RejectToCaller{decision.reason};
+    kept_out.decision.category = category;
+    kept_out.rules = (*found)->shared_rules();
+    tell(answer, report, std::move(kept_out));
+    return nullptr;
+  }
+  const bool named = office_retries(rules.profile());
+  if (decision.intake == Intake::record_not_retried) {
+    report.asked = {RetryPolicy{PolicyKind::never}, std::nullopt};
+    found = desk(report);
+    if (!found) {
+      refuse(answer, found.error());
+      return nullptr;
+    }
+  }
+  fill_in(report, named);
+  return *found;
+}
+
+void TaskDesk::write_one(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
+                         const Also& also) {
+  const auto adding = [&](const std::vector<Reported>& decided, std::vector<Change>& changes) {
+    TaskAnswer told = answer;
+    tell(told, report, decided.front());
+    also(told, changes);
+  };
+  auto reported =
+      desk.report({report.report}, also ? ReportDesk::Also(adding) : ReportDesk::Also());
+  if (!reported) return refuse(answer, reported.error());
+  tell(answer, report, std::move(reported->front()));
+}
+
+void TaskDesk::report_at(ReportDesk& desk, std::vector<TaskReport>& reports, const Places& places,
+                         std::vector<TaskAnswer>& answers) {
+  const auto room = intake_.places(desk.rules().profile());
+  std::vector<Report> written;
+  Places let_in;
+  for (const std::size_t place : places) {
+    if (!room) {
+      refuse(answers[place], room.error());
+    } else if (let_in.size() < room->free) {
+      written.push_back(reports[place].report);
+      let_in.push_back(place);
+    } else {
+      intake_.refused_as_full();
+      refuse(answers[place], ReportIntake::full(desk.rules().profile()));
+    }
+  }
+  if (let_in.empty()) return;
+  auto reported = desk.report(std::move(written));
+  const bool alone = let_in.size() == 1 || (!reported && is_retryable(reported.error().code));
+  for (std::size_t i = 0; i < let_in.size(); ++i) {
+    const std::size_t place = let_in[i];
+    if (reported) {
+      tell(answers[place], reports[place], std::move((*reported)[i]));
+    } else if (alone) {
+      refuse(answers[place], reported.error());
+    } else {
+      write_one(desk, reports[place], answers[place], {});
+    }
+  }
+}
+
+TaskAnswer TaskDesk::report(TaskReport report, const Also& also) {
+  TaskAnswer answer = answer_to(report);
+  const DeskPtr found = admit(report, answer);
+  if (found == nullptr) return answer;
+  const Profile& profile = found->rules().profile();
+  const auto room = intake_.places(profile);
+  if (!room) {
+    refuse(answer, room.error());
+  } else if (room->free == 0) {
+    intake_.refused_as_full();
+    refuse(answer, ReportIntake::full(profile));
+  } else {
+    write_one(*found, report, answer, also);
+  }
+  return answer;
+}
+
+std::vector<TaskAnswer> TaskDesk::report_all(std::vector<TaskReport> reports) {
+  std::vector<TaskAnswer> answers;
+  std::map<DeskPtr, Places> by_desk;
+  answers.reserve(reports.size());
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    TaskAnswer& answer = answers.emplace_back(answer_to(reports[i]));
+    if (auto found = admit(reports[i], answer)) by_desk[std::move(found)].push_back(i);
+  }
+  for (const auto& [shared, places] : by_desk) report_at(*shared, reports, places, answers);
+  return answers;
+}
+
+}  // namespace dlo

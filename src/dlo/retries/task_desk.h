@@ -1,0 +1,73 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "dlo/core/classify.h"
+#include "dlo/core/decide.h"
+#include "dlo/core/profile_book.h"
+#include "dlo/engine/clock.h"
+#include "dlo/engine/report_desk.h"
+#include "dlo/retries/report_intake.h"
+#include "dlo/retries/task_report.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// Where programs hand failed tasks over (S2-16, S2-18): the profile named classifies and decides,
+/// its strategy says what is wanted and its capacity how many; what is kept is durable before it is
+/// answered, and whatever is not is told why.
+/// Threads  Any method from any thread.
+class TaskDesk {
+ public:
+  /// References outlive it.
+  struct Parts {
+    Office& office;
+    const Clock& clock;
+    Origin origin{};
+    ProfileBook rules{};  // until `use` says otherwise
+    RegexCompiler regex{};
+    CustomBackoffs custom{};
+    bool enabled = true;  // false: nothing is taken in (S2-9)
+  };
+  explicit TaskDesk(Parts parts);
+
+  /// Adds what is to be written with a report that is kept, knowing the answer (its effect not
+  /// yet).
+  using Also = std::function<void(const TaskAnswer&, std::vector<Change>&)>;
+  [[nodiscard]] TaskAnswer report(TaskReport report, const Also& also = {});
+
+  /// One answer each. Those that go by the same rules share a write; if that is refused, each is
+  /// written by itself.
+  [[nodiscard]] std::vector<TaskAnswer> report_all(std::vector<TaskReport> reports);
+
+  /// From now on these profiles decide.
+  void use(const ProfileBook& rules);
+
+  [[nodiscard]] ReportIntake& intake() noexcept { return intake_; }
+
+ private:
+  using DeskPtr = std::shared_ptr<ReportDesk>;
+  using Places = std::vector<std::size_t>;
+
+  /// The desk for a profile whose reports are final or not; refuses an unknown profile.
+  [[nodiscard]] Result<DeskPtr> desk(const TaskReport& report);
+  [[nodiscard]] Result<DeskPtr> make_desk(Profile profile, const TaskReport& report, bool given_up);
+  /// Where it goes; nowhere, and `answer` says why, if it is not let in.
+  [[nodiscard]] DeskPtr admit(TaskReport& report, TaskAnswer& answer);
+  void report_at(ReportDesk& desk, std::vector<TaskReport>& reports, const Places& places,
+                 std::vector<TaskAnswer>& answers);
+  void write_one(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer, const Also& also);
+
+  Parts parts_;
+  ReportIntake intake_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, DeskPtr> desks_;
+};
+
+}  // namespace dlo

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dlo/core/error.h"
+#include "dlo/core/profile.h"
+#include "dlo/core/retry_request.h"
+#include "dlo/engine/report_desk.h"
+
+namespace dlo {
+
+/// A failed task as it is handed over (S2-18). Only the message's source and the failure are
+/// needed.
+struct TaskReport {
+  Report report{};
+  std::string profile = std::string(default_profile_name);
+  bool final = true;        // whoever reports has given up; false: the core may say "try again"
+  bool says_final = false;  // he said so himself, and did not only leave `attempts` out
+  RetryRequest asked{};     // how the office is to retry it, where it does (S2-18)
+  std::string category{};   // instead of what the classifier would find
+  bool requested = false;   // keep it whatever the strategy is (S2-28)
+  std::string error{};      // as it was given; empty: the failure's text
+};
+
+/// Why a report was not kept.
+struct TaskRefusal {
+  std::string code;  // full, unavailable, dlq_disabled, not_found (the profile), ...
+  Error error;
+};
+
+/// What became of a report (S2-16). The task failed either way, so that is its status.
+struct TaskAnswer {
+  std::string status = "failed";
+  std::string error{};  // the caller's own, intact
+  bool dlq_enqueued = false;
+  std::string dlq_task_id{};  // of what was kept
+  bool stored = false;
+  std::optional<RecordId> id{};
+  std::string policy{};  // by which it is retried
+  std::optional<TimePoint> next_retry_at{};
+  std::string reason{};                  // why it died, or why it is not kept
+  std::optional<Reported> reported{};    // what was decided; empty: it was refused
+  std::optional<TaskRefusal> refusal{};  // ... for this
+};
+
+}  // namespace dlo
