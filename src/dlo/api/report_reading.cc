@@ -46,8 +46,9 @@ void read_task(JsonFields& fields, Message& message) {
   }
 }
 
-/// Where the task was to act; kept in the metadata, as the form `workflow` shows it.
-void read_targets(JsonFields& fields, std::string& metadata) {
+/// Where the task was to act: kept in the metadata, as the form `workflow` shows it, and carried by
+/// the task, so that its executor is told (S2-17).
+void read_targets(JsonFields& fields, std::string& metadata, Headers& headers) {
   const JsonValue* targets = fields.find("targets");
   const JsonValue* repos = fields.find("repos");
   if (targets != nullptr && repos != nullptr) {
@@ -58,6 +59,7 @@ void read_targets(JsonFields& fields, std::string& metadata) {
   if (given->kind != JsonKind::array) {
     return fields.complain(targets != nullptr ? "targets" : "repos", "must be a list");
   }
+  headers.push_back({std::string(targets_header), std::string(given->raw)});
   const auto before = metadata.empty() ? Result<JsonValue>(JsonValue{}) : parse_json(metadata);
   if (!before || (!metadata.empty() && before->kind != JsonKind::object)) {
     return fields.complain("metadata", "must be an object where there are targets");
@@ -113,7 +115,6 @@ Result<Reading> read_report(std::string_view text, TimePoint now) {
     read_retry(fields, reading);
     put_request(message->headers, reading.asked);
     if (message->source.empty()) fields.complain("source", "must not be empty");
-    reading.report.message = std::move(message);
     reading.report.failure = read_why(fields);
     std::uint32_t attempts = 1;
     if (fields.has("attempts")) {
@@ -130,7 +131,8 @@ Result<Reading> read_report(std::string_view text, TimePoint now) {
     if (fields.has("profile")) reading.profile = fields.text("profile");
     reading.report.handler = fields.text("handler");
     reading.report.metadata = fields.embedded("metadata");
-    read_targets(fields, reading.report.metadata);
+    read_targets(fields, reading.report.metadata, message->headers);
+    reading.report.message = std::move(message);
     for (const JsonValue& tag : fields.items("tags")) {
       if (tag.kind != JsonKind::string) fields.complain("tags", "must hold strings");
       reading.report.tags.push_back(tag.text());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dlo/engine/handlers/command_handler.h"
+#include "dlo/engine/handlers/envelope_handler.h"
 #include "dlo/engine/handlers/http_handler.h"
 
 namespace dlo::cli {
@@ -17,6 +18,26 @@ namespace {
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream in(line);
   return {std::istream_iterator<std::string>(in), std::istream_iterator<std::string>()};
+}
+
+Result<std::shared_ptr<Handler>> handler_of(const ExecutorSettings& executor, Millis timeout) {
+  std::shared_ptr<Handler> handler;
+  if (executor.kind == "http") {
+    HttpPushOptions push;
+    push.url = executor.target;
+    push.timeout = timeout;
+    auto made = HttpHandler::make(std::move(push));
+    if (!made) return made.error();
+    handler = std::move(*made);
+  } else {
+    CommandOptions command;
+    command.argv = words_of(executor.target);
+    auto made = CommandHandler::make(std::move(command));
+    if (!made) return made.error();
+    handler = std::move(*made);
+  }
+  if (executor.envelope) handler = std::make_shared<EnvelopeHandler>(std::move(handler));
+  return handler;
 }
 
 }  // namespace
@@ -33,25 +54,16 @@ Result<api::RetrySettings> retry_settings(const Config& config) {
   HandlerOptions guarded;
   guarded.breaker = BreakerPolicy{};
   for (const ExecutorSettings& each : config.executors) {
-    const auto refused = [&](const Error& error) {
-      return Error{error.code, error.where, "executors." + each.name + ": " + error.detail};
-    };
-    if (each.kind == "http") {
-      HttpPushOptions push;
-      push.url = each.target;
-      push.timeout = retries.timeout;
-      auto made = HttpHandler::make(std::move(push));
-      if (!made) return refused(made.error());
-      retries.executors->set(each.name, std::move(*made), guarded);
-    } else if (each.kind == "command") {
-      CommandOptions command;
-      command.argv = words_of(each.target);
-      auto made = CommandHandler::make(std::move(command));
-      if (!made) return refused(made.error());
-      retries.executors->set(each.name, std::move(*made), guarded);
-    } else {
+    if (each.kind == "queue") {
       retries.queues.emplace_back(each.name, each.target);
+      continue;
     }
+    auto made = handler_of(each, retries.timeout);
+    if (!made) {
+      const Error& error = made.error();
+      return Error{error.code, error.where, "executors." + each.name + ": " + error.detail};
+    }
+    retries.executors->set(each.name, std::move(*made), guarded);
   }
   return retries;
 }

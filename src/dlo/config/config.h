@@ -28,8 +28,9 @@ struct ConfigOrigin {
 /// Who runs retries, as configured.
 struct ExecutorSettings {
   std::string name;
-  std::string kind;    // http, command, queue
-  std::string target;  // a URL, a command line, a queue
+  std::string kind;       // http, command, queue
+  std::string target;     // a URL, a command line, a queue
+  bool envelope = false;  // it gets tasks together with their targets and metadata
   bool operator==(const ExecutorSettings&) const = default;
 };
 

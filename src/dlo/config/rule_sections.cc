@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "dlo/config/config.h"
+#include "dlo/config/executor_section.h"
 #include "dlo/core/decide.h"
 #include "dlo/core/profile_text.h"
 #include "dlo/core/spelling.h"
@@ -56,37 +57,6 @@ class Rules {
       for (const char* name : {"workflow", "workflow+safe"}) change(name, limit, policy);
     }
     for (const char* name : {"workflow", "workflow+safe"}) intake_of(name);
-  }
-
-  /// Who runs retries: `executors: {NAME: {http: URL}}`, `{command: PROGRAM ARGUMENTS}` or
-  /// `{queue: NAME}`.
-  void executors(const TextNode& section) {
-    if (!is_map(section, "executors")) return;
-    for (const auto& [name, node] : section.map) {
-      const std::string path = "executors." + name;
-      if (!is_map(node, path)) continue;
-      ExecutorSettings executor;
-      executor.name = name;
-      for (const auto& [setting, value] : node.map) {
-        constexpr std::array<std::string_view, 3> known = {"http", "command", "queue"};
-        if (std::ranges::find(known, setting) == known.end()) {
-          complain(value.line, unknown_name("setting of " + path, setting, known));
-          continue;
-        }
-        if (!executor.kind.empty())
-          complain(value.line, path + " is one thing: http, command or queue.");
-        executor.kind = setting;
-        executor.target = value.scalar;
-      }
-      if (executor.target.empty()) {
-        complain(node.line, path +
-                                " must say what runs its tasks: `http: URL`, `command: PROGRAM "
-                                "ARGUMENTS` or `queue: NAME`.");
-        continue;
-      }
-      reading_.config.executors.push_back(std::move(executor));
-      reading_.config.sections[path] = node.line;
-    }
   }
 
   void profiles(const TextNode& section) {
@@ -273,7 +243,7 @@ void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompi
   for (const auto& [name, node] : sections) {
     if (name == "profiles") rules.profiles(node);
     if (name == "sources") rules.sources(node);
-    if (name == "executors") rules.executors(node);
+    if (name == "executors") read_executors(node, reading);
   }
 }
 

@@ -26,6 +26,9 @@ void put_request(Headers& headers, const RetryRequest& request);
 /// What cannot be read is no request.
 [[nodiscard]] RetryRequest request_of(const Headers& headers);
 
+/// Where a task was to act (S2-17): a JSON list. Executors are told of it beside the task.
+inline constexpr std::string_view targets_header = "dlo-targets";
+
 /// The profile with the request worked in. A policy holds for every category, also for those that
 /// the profile never retries: who names one means it. A number of retries is one whatever counter
 /// the profile's own limit looks at.

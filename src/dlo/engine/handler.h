@@ -15,12 +15,14 @@ namespace dlo {
 
 /// What a handler may want to know about the attempt it is.
 struct RunContext {
-  RecordId id;           // the same for every repeat of this message: use it to be idempotent
-  LeaseToken fence;      // of this run; a late waker cannot settle with it
-  Counters counters;     // this start included
-  TimePoint started{};   // when this attempt began
-  Millis timeout{0};     // how long it may take; zero: no limit
-  std::stop_token stop;  // set when the time is up or the engine stops
+  RecordId id;  // the same for every repeat of this message: use it to be idempotent
+  std::uint32_t occurrence = 1;  // of a record: which of its deaths this is a retry of
+  std::string metadata;          // of a record: JSON; empty: none
+  LeaseToken fence;              // of this run; a late waker cannot settle with it
+  Counters counters;             // this start included
+  TimePoint started{};           // when this attempt began
+  Millis timeout{0};             // how long it may take; zero: no limit
+  std::stop_token stop;          // set when the time is up or the engine stops
 };
 
 /// Runs one message. Blocking; called from many threads at once. Throwing and returning a failure

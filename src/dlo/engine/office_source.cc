@@ -76,7 +76,8 @@ Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request,
                           claim.record.counters,
                           claim.until,
                           false,
-                          options_.rules ? options_.rules(claim.record) : nullptr};
+                          options_.rules ? options_.rules(claim.record) : nullptr,
+                          claim.record.metadata};
   }
   return deliveries;
 }
@@ -320,9 +321,10 @@ std::shared_ptr<const RuleBook> OfficeSource::rules(const Delivery& delivery) {
   return entry ? entry->rules : nullptr;
 }
 
-std::optional<RecordId> OfficeSource::record_of(const Delivery& delivery) {
+std::optional<KnownRecord> OfficeSource::record_of(const Delivery& delivery) {
   const auto entry = held(delivery.lease);
-  return entry ? std::optional(entry->id) : std::nullopt;
+  if (!entry) return std::nullopt;
+  return KnownRecord{entry->id, entry->occurrence, entry->metadata};
 }
 
 void OfficeSource::write(const Delivery& delivery, const DeadLetterPtr& record,

@@ -58,7 +58,7 @@ class OfficeSource final : public Broker, public RecordWriter {
   void write(const Delivery& delivery, const DeadLetterPtr& record, std::vector<Attempt> attempts,
              TimePoint now, std::vector<Change>& out) override;
   [[nodiscard]] std::shared_ptr<const RuleBook> rules(const Delivery& delivery) override;
-  [[nodiscard]] std::optional<RecordId> record_of(const Delivery& delivery) override;
+  [[nodiscard]] std::optional<KnownRecord> record_of(const Delivery& delivery) override;
   [[nodiscard]] bool is_office() const noexcept override { return true; }
 
  private:
@@ -71,6 +71,7 @@ class OfficeSource final : public Broker, public RecordWriter {
     TimePoint until{};
     bool started = false;
     std::shared_ptr<const RuleBook> rules{};
+    std::string metadata{};
   };
   [[nodiscard]] ClaimFrom from() const;
   void wait_for_work(Millis wait, TimePoint now);

@@ -70,7 +70,7 @@ class Procedure {
     return item.rules ? *item.rules : *rules_;
   }
   /// By which name the record of this delivery goes, if it has one.
-  [[nodiscard]] std::optional<RecordId> record_of(const Item& item) const {
+  [[nodiscard]] std::optional<KnownRecord> record_of(const Item& item) const {
     return writer_.record_of(item.delivery);
   }
   [[nodiscard]] const Origin& origin() const noexcept { return origin_; }

@@ -181,8 +181,13 @@ bool Workshop::try_again(const Item& item, const Outcome& outcome, std::uint32_t
 Workshop::Tried Workshop::run_tries(Slot& slot, const Item& item, TimePoint started, bool plain) {
   const Message& message = *item.delivery.message;
   RunContext context;
-  const auto known = parts_.procedure.record_of(item);
-  context.id = known ? *known : identify(message, item.delivery.lease);
+  if (auto known = parts_.procedure.record_of(item)) {
+    context.id = known->id;
+    context.occurrence = known->occurrence;
+    context.metadata = std::move(known->metadata);
+  } else {
+    context.id = identify(message, item.delivery.lease);
+  }
   context.fence = item.delivery.lease;
   context.counters = item.running;
   context.started = started;

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "dlo/broker/broker.h"
@@ -12,6 +14,13 @@
 #include "dlo/store/office.h"
 
 namespace dlo {
+
+/// What the office knows of a delivery that came from one of its records.
+struct KnownRecord {
+  RecordId id;
+  std::uint32_t occurrence = 1;
+  std::string metadata{};
+};
 
 /// How the end of a delivery reaches the office: as a new record, or, for a message that came from
 /// the office, as a move of the record it has there already.
@@ -35,7 +44,7 @@ class RecordWriter {
     return nullptr;
   }
   /// The record that this delivery is of, if it came from one.
-  [[nodiscard]] virtual std::optional<RecordId> record_of(const Delivery& /*delivery*/) {
+  [[nodiscard]] virtual std::optional<KnownRecord> record_of(const Delivery& /*delivery*/) {
     return std::nullopt;
   }
 

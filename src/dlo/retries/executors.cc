@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "dlo/core/retry_request.h"
 #include "dlo/json/text/value.h"
 
 namespace dlo {
@@ -21,6 +22,18 @@ std::string from_payload(const Message& task) {
 std::string adapter_of(const Message& task) {
   if (const Header* named = find_header(task.headers, adapter_header)) return named->value;
   return from_payload(task);
+}
+
+std::vector<std::string> targets_of(const Message& task) {
+  std::vector<std::string> targets;
+  const Header* const carried = find_header(task.headers, targets_header);
+  if (carried == nullptr) return targets;
+  const auto list = parse_json(carried->value);
+  if (!list) return targets;
+  for (const JsonValue& each : list->items) {
+    targets.push_back(each.kind == JsonKind::string ? each.text() : std::string(each.raw));
+  }
+  return targets;
 }
 
 Executors::Executors(std::string fallback) {

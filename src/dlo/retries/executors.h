@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dlo/engine/handler_table.h"
 
@@ -27,6 +28,10 @@ class Executors {
 
 /// The executor that a task names; empty: none.
 [[nodiscard]] std::string adapter_of(const Message& task);
+
+/// Where a task was to act, as it was reported (S2-17): strings by what they say, anything else as
+/// JSON. Empty: nowhere in particular.
+[[nodiscard]] std::vector<std::string> targets_of(const Message& task);
 
 inline constexpr const char* adapter_header = "dlo-adapter";
 

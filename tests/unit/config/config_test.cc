@@ -157,6 +157,16 @@ TEST(Config, ExecutorsAreNamedByTheirUsers) {  // S2-17, S2-35
   EXPECT_EQ(read.config.executors, expected);
 }
 
+TEST(Config, AnExecutorMayTakeTasksInTheirEnvelopes) {  // S2-17
+  const auto read = reading(
+      "executors:\n  a: {http: 'http://localhost:9/run', body: envelope}\n"
+      "  b: {command: /usr/bin/sweep, body: task}\n");
+  EXPECT_EQ(problems_of(read), "");
+  ASSERT_EQ(read.config.executors.size(), 2U);
+  EXPECT_TRUE(read.config.executors[0].envelope);
+  EXPECT_FALSE(read.config.executors[1].envelope);
+}
+
 TEST(Config, OurVariableWinsOverAnOldOneWithAWarning) {
   for (const bool ours_first : {true, false}) {
     Environment both = {{"DLO_WORKFLOW_MAX_RETRIES", "2"},
@@ -195,6 +205,10 @@ INSTANTIATE_TEST_SUITE_P(
          "Valid: automatic, selective, manual, disabled"},
         {"AnExecutorIsOneThing", "executors: {a: {http: 'http://x', queue: q}}\n",
          "executors.a is one thing"},
+        {"ABodyIsTaskOrEnvelope", "executors: {a: {http: 'http://x', body: box}}\n",
+         "executors.a.body: unknown value \"box\". Valid: task, envelope"},
+        {"AQueueTakesNoEnvelope", "executors: {a: {queue: q, body: envelope}}\n",
+         "a queue takes tasks as they are"},
         {"AnExecutorRunsSomehow", "executors: {a: {htp: 'http://x'}}\n", "did you mean \"http\""},
         {"IntervalBelow10s", "dlq_retry_interval_seconds: 9\n", "allowed: 10s to 1h"},
         {"EnabledIsAFlag", "dlq_enabled: perhaps\n", "neither true nor false"},

@@ -184,6 +184,31 @@ TEST_P(RetryRoom, EveryRunCarriesAFenceAndTheIdOfItsRecord) {
   EXPECT_EQ(seen.counters.retry, 1U);
 }
 
+TEST_P(RetryRoom, AnExecutorIsToldTheTargetsAndTheMetadataOfItsTask) {  // S2-17, S2-44
+  std::vector<std::string> targets;
+  RunContext seen;
+  on("llamaindex", [&](const Message& task, const RunContext& context) {
+    targets = targets_of(task);
+    seen = context;
+    return works();
+  });
+  report("wf_1", "timeout", {}, "{}", Priority::normal, R"(["/a/repo", {"host": "b"}])",
+         R"({"slos":{"max_delay_minutes":15}})");
+  pass(1min);
+  EXPECT_EQ(targets, (std::vector<std::string>{"/a/repo", R"({"host": "b"})"}));
+  EXPECT_EQ(seen.metadata, R"({"slos":{"max_delay_minutes":15}})");
+  EXPECT_EQ(seen.occurrence, 1U);
+}
+
+TEST(Targets, WhatIsNoListIsNoTarget) {  // S2-17
+  Message task;
+  EXPECT_TRUE(targets_of(task).empty());
+  for (const char* odd : {"", "[", "7", R"({"a":1})"}) {
+    task.headers = {{std::string(targets_header), odd}};
+    EXPECT_TRUE(targets_of(task).empty()) << odd;
+  }
+}
+
 TEST_P(RetryRoom, ARunThatWasKilledCountsAndIsRunAgainWhenItsLeaseEnds) {  // R2-4, I7
   int runs = 0;
   on("llamaindex", [&](const Message&, const RunContext&) {

@@ -76,7 +76,8 @@ class RetryRoom : public ::testing::TestWithParam<const char*> {
 
   /// A task that failed elsewhere, handed over.
   RecordId report(const std::string& task_id, const std::string& error, RetryRequest asked = {},
-                  std::string payload = "{}", Priority priority = Priority::normal) {
+                  std::string payload = "{}", Priority priority = Priority::normal,
+                  const std::string& targets = "", std::string metadata = "") {
     auto task = std::make_shared<Message>();
     task->id = task_id;
     task->source = "workflows";
@@ -84,9 +85,11 @@ class RetryRoom : public ::testing::TestWithParam<const char*> {
     task->priority = priority;
     task->enqueued_at = clock.now();
     put_request(task->headers, asked);
+    if (!targets.empty()) task->headers.push_back({std::string(targets_header), targets});
     Report report;
     report.message = task;
     report.failure.text = error;
+    report.metadata = std::move(metadata);
     report.counters = RuleBook::started({});
     report.counters.fetch = 1;
     ReportDesk desk(*office_, must(shelf.find(profile, *task)), {}, clock);

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "dlo/core/encoding.h"
+#include "dlo/core/retry_request.h"
+#include "dlo/core/spelling.h"
 #include "dlo/engine/handlers/trace_context.h"
 
 namespace dlo {
@@ -54,7 +56,8 @@ void put_headers(const Headers& headers, Environment& out) {
     if (header.name.size() > 256 || header.value.size() > header_value_limit) {
       ++omitted;
     } else {
-      last[variable_name(header.name)] = &header;
+      const bool targets = ascii_lower(header.name) == targets_header;
+      last[targets ? "DLO_TARGETS" : variable_name(header.name)] = &header;
     }
   }
   std::size_t size = 0;

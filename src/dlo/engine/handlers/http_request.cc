@@ -6,6 +6,7 @@
 
 #include "dlo/core/encoding.h"
 #include "dlo/core/identity.h"
+#include "dlo/core/retry_request.h"
 #include "dlo/core/spelling.h"
 #include "dlo/engine/handlers/trace_context.h"
 
@@ -174,6 +175,8 @@ void put_message_headers(const Message& message, const std::vector<std::string>&
                     [&name](const std::string& passed) { return ascii_lower(passed) == name; });
     if (as_is && is_header_name(name) && !is_reserved(name) && is_header_value(header->value)) {
       out.offer(name, header->value);
+    } else if (name == targets_header) {
+      out.offer(name, percent_encode(header->value));
     } else if (name != "traceparent" && name != "tracestate") {
       out.offer(std::string(header_prefix) + encoded_name(header->name),
                 percent_encode(header->value));
