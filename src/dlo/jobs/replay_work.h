@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dlo/core/result.h"
+#include "dlo/jobs/job_step.h"
+#include "dlo/jobs/replay.h"
+#include "dlo/repair/recipe.h"
+#include "dlo/store/office.h"
+
+namespace dlo {
+
+/// One step of a replay, for `replay_step.h` alone. Taking is in replay_step.cc, sending in
+/// replay_send.cc, watching in replay_watch.cc.
+class ReplayWork {
+ public:
+  ReplayWork(Office& office, const ReplayTargets& targets, const Job& job, JobProgress progress,
+             TimePoint now)
+      : office_(office),
+        targets_(targets),
+        job_(job),
+        spec_(*job.spec.replay),
+        progress_(std::move(progress)),
+        now_(now) {}
+
+  Result<Stepped> run(std::size_t most);
+
+ private:
+  using Outcomes = std::vector<std::pair<RecordId, std::string>>;
+
+  /// The fix is none: whoever was to fix it hears of it.
+  Result<Stepped> stop();
+  Result<Stepped> write(std::vector<Change> changes, Outcomes outcomes, JobProgress next,
+                        const std::vector<RecordId>& acted = {});
+  [[nodiscard]] std::string mark_of(const DeadLetter& record) const;
+  [[nodiscard]] std::string target_of(const DeadLetter& record) const;
+  [[nodiscard]] Transition move(const DeadLetter& record, Status to) const;
+
+  // Taking.
+
+  /// The next ones become `replaying`, with the cursor behind them and their ids in the progress.
+  Result<Stepped> take(std::size_t most);
+  /// What is to be taken next: in order of keys, each key once.
+  Result<Page> next_page(Query query, std::size_t most) const;
+  Result<void> take_one(const RecordDetail& detail, const RecordHead& head, const Recipe& recipe,
+                        std::vector<Change>& changes, Outcomes& outcomes, JobProgress& next) const;
+  [[nodiscard]] std::uint32_t limit_of(const DeadLetter& record) const;
+  /// A recipe makes a version first, in the same write: what is sent is what stands there.
+  Result<void> take_and_repair(const RecordDetail& detail, const Recipe& recipe,
+                               std::vector<Change>& changes, Outcomes& outcomes,
+                               JobProgress& next) const;
+
+  // Sending.
+
+  /// Sends what was taken, by this process or one that died, and writes that down.
+  Result<Stepped> send_taken();
+  /// Taken, and not `replaying` any more: it came back or was cured before we could write that it
+  /// was sent, or a person stepped in.
+  void settle_early(const Result<RecordDetail>& detail, const Taken& taken, JobProgress& next,
+                    Outcomes& outcomes) const;
+  /// Nothing can be sent there: the records go back to where they can be dealt with.
+  Result<Stepped> give_back(const std::vector<DeadLetter>& going, const Error& why);
+  Result<Stepped> write_sent(const std::vector<DeadLetter>& going, JobProgress next,
+                             Outcomes outcomes);
+
+  // Watching.
+
+  /// What became of those that were sent.
+  Result<Stepped> watch();
+  Result<void> look_at_all(bool time_is_up);
+  Result<void> settle(const std::vector<Taken>& all, bool time_is_up);
+  [[nodiscard]] std::optional<std::string_view> outcome_of(const DeadLetter& record,
+                                                           std::uint32_t occurrence,
+                                                           bool time_is_up,
+                                                           std::vector<Change>& changes) const;
+  void came_back(const DeadLetter& record, const Id128& sent_from, JobProgress& next) const;
+  [[nodiscard]] Resolution presumed() const { return {now_, "", "republished", job_.spec.notes}; }
+  /// Whether those that are awaited are so few that the progress names them.
+  [[nodiscard]] bool few_at_a_time() const noexcept {
+    return spec_.concurrency > 0 || job_.spec.by_key;
+  }
+
+  Office& office_;
+  const ReplayTargets& targets_;
+  const Job& job_;
+  const ReplaySpec& spec_;
+  JobProgress progress_;
+  TimePoint now_;
+};
+
+/// What an item says while its outcome is awaited: the occurrence that was sent, and its group.
+[[nodiscard]] std::string text_of(const Taken& sent);
+/// What an item says was sent; nothing if it is settled.
+[[nodiscard]] std::optional<Taken> parse_sent(const Document& item);
+
+}  // namespace dlo
