@@ -101,7 +101,9 @@ void write_taken(JsonWriter& out, std::string_view name, const std::vector<Taken
   for (const Taken& each : all) {
     out.begin_object().member("id", to_string(each.id));
     out.member("occurrence", std::uint64_t{each.occurrence});
-    out.member("group", to_string(each.group)).end_object();
+    out.member("group", to_string(each.group));
+    if (each.was != Status::pending) out.member("was", name_of(each.was));
+    out.end_object();
   }
   out.end_array();
 }
@@ -113,7 +115,8 @@ std::vector<Taken> read_taken(JsonFields& fields, std::string_view name) {
     const auto id = parse_id(taken.text("id"));
     if (!id) taken.complain("id", "is not an id");
     all.push_back({RecordId{id.value_or(Id128{})}, taken.small("occurrence"),
-                   parse_id(taken.text("group")).value_or(Id128{})});
+                   parse_id(taken.text("group")).value_or(Id128{}),
+                   parse_status(taken.text("was")).value_or(Status::pending)});
   }
   return all;
 }
@@ -186,6 +189,16 @@ void write_returned(JsonWriter& out, const JobProgress& progress) {
   out.end_array();
 }
 
+void write_unreachable(JsonWriter& out, const JobProgress& progress) {
+  if (progress.unreachable.empty()) return;
+  out.key("unreachable").begin_array();
+  for (const Unreachable& each : progress.unreachable) {
+    out.begin_object().member("target", each.target).member("reason", each.reason);
+    out.member("count", each.count).end_object();
+  }
+  out.end_array();
+}
+
 std::string to_json(const JobProgress& progress) {
   JsonWriter out;
   out.begin_object();
@@ -201,6 +214,7 @@ std::string to_json(const JobProgress& progress) {
   if (progress.last_sent) out.member("last_sent", *progress.last_sent);
   write_returned(out, progress);
   write_list(out, "held", progress.held);
+  write_unreachable(out, progress);
   out.end_object();
   return out.take();
 }
@@ -234,6 +248,14 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
           {parse_id(to.text("group")).value_or(Id128{}), to.number("count"), to.boolean("same")});
     }
     progress.held = read_list(fields, "held");
+    for (const JsonValue& item : fields.items("unreachable")) {
+      JsonFields to(item, "unreachable", complaints);
+      Unreachable each;
+      each.target = to.text("target");
+      each.reason = to.text("reason");
+      each.count = to.number("count");
+      progress.unreachable.push_back(std::move(each));
+    }
     progress.last_sent = fields.time("last_sent");
   }
   if (complaints.first()) return *complaints.first();

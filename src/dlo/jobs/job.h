@@ -92,6 +92,7 @@ struct Taken {
   RecordId id;
   std::uint32_t occurrence = 1;
   Id128 group{};
+  Status was = Status::pending;  // what it is again if it cannot be sent
   bool operator==(const Taken&) const = default;
 };
 
@@ -103,6 +104,14 @@ struct ReturnedTo {
   bool operator==(const ReturnedTo&) const = default;
 };
 
+/// A target that nothing can be sent to, and how many that were to go there stay where they are.
+struct Unreachable {
+  std::string target;
+  std::string reason;
+  std::uint64_t count = 0;
+  bool operator==(const Unreachable&) const = default;
+};
+
 /// How far a job is. Kept by the office beside what it did.
 struct JobProgress {
   std::optional<Cursor> after;
@@ -110,9 +119,10 @@ struct JobProgress {
   bool listed = false;         // nothing is left to be taken
   std::vector<Taken> sending;  // taken, perhaps sent, not yet written down as sent
   std::optional<TimePoint> last_sent;
-  std::vector<ReturnedTo> returned_to;  // the first few groups
-  std::vector<Taken> awaiting;          // sent, where few are at a time; others have outcomes only
-  std::vector<std::string> held;        // marks of keys that nothing more is sent of
+  std::vector<ReturnedTo> returned_to;   // the first few groups
+  std::vector<Taken> awaiting;           // sent, where few are at a time; others have outcomes only
+  std::vector<std::string> held;         // marks of keys that nothing more is sent of
+  std::vector<Unreachable> unreachable;  // the first few
   bool operator==(const JobProgress&) const = default;
 };
 
@@ -131,6 +141,8 @@ void set_order(JobSpec& spec, std::size_t order) noexcept;
 class JsonWriter;
 /// Its member `returned_to`, left out if nothing came back.
 void write_returned(JsonWriter& out, const JobProgress& progress);
+/// Its member `unreachable`, left out if every target could be reached.
+void write_unreachable(JsonWriter& out, const JobProgress& progress);
 [[nodiscard]] std::string to_json(const Job& job);
 [[nodiscard]] Result<Job> parse_job(std::string_view text);
 [[nodiscard]] std::string to_json(const JobProgress& progress);

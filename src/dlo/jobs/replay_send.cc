@@ -1,37 +1,70 @@
 // What was taken is sent, and that is written down.
+#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "dlo/jobs/batch.h"
+#include "dlo/jobs/key_order.h"
 #include "dlo/jobs/replay_work.h"
 
 namespace dlo {
+namespace {
+
+constexpr std::size_t most_unreachable = 20;
+
+/// What goes to one target, and fares alike.
+struct Batch {
+  std::vector<Publication> publications;
+  std::vector<DeadLetter> records;
+  std::vector<Taken> taken;
+};
+
+}  // namespace
 
 Result<Stepped> ReplayWork::send_taken() {
-  std::map<std::string, std::vector<Publication>> by_target;
-  std::vector<DeadLetter> going;
-  JobProgress next = progress_;
-  next.sending.clear();
-  Outcomes outcomes;
+  std::map<std::string, Batch> batches;
+  Tried tried{progress_};
+  tried.next.sending.clear();
   for (const Taken& taken : progress_.sending) {
     auto detail = office_.get(taken.id);
     if (!detail && !is_overtaken(detail.error())) return detail.error();
     if (!detail || detail->record.status != Status::replaying) {
-      settle_early(detail, taken, next, outcomes);
+      settle_early(detail, taken, tried.next, tried.outcomes);
       continue;
     }
     const std::string target = target_of(detail->record);
-    by_target[target].push_back(
+    Batch& batch = batches[target];
+    batch.publications.push_back(
         replay_of(*detail, target, spec_, rules_for(targets_, detail->record).count, now_));
-    going.push_back(std::move(detail->record));
+    batch.taken.push_back(taken);
+    batch.records.push_back(std::move(detail->record));
   }
-  for (const auto& [target, publications] : by_target) {
+  std::optional<Error> later;
+  for (const auto& [target, batch] : batches) {
     auto sent = targets_.check(target);
-    if (sent) sent = targets_.send(target, publications, now_);
-    if (!sent && will_pass(sent.error())) return sent.error();  // again later, under the same ids
-    if (!sent) return give_back(going, sent.error());
+    if (sent) sent = targets_.send(target, batch.publications, now_);
+    if (!sent && will_pass(sent.error())) {  // again later, under the same ids
+      later = sent.error();
+      tried.next.sending.insert(tried.next.sending.end(), batch.taken.begin(), batch.taken.end());
+      continue;
+    }
+    for (std::size_t i = 0; i < batch.records.size(); ++i) {
+      if (sent) {
+        note_sent(batch.records[i], tried);
+      } else {
+        give_back(batch.records[i], batch.taken[i].was, tried);
+        count_unreachable(tried.next, target, sent.error().detail);
+      }
+    }
   }
-  return write_sent(going, std::move(next), std::move(outcomes));
+  if (later && tried.outcomes.empty()) return *later;
+  auto written =
+      write(std::move(tried.changes), std::move(tried.outcomes), std::move(tried.next), tried.sent);
+  // One of them is back already. The ids are still in the progress: the next look sends the
+  // others again (and the target drops them) and finds out which it was.
+  if (!written && is_overtaken(written.error())) return Stepped{progress_};
+  if (written && later) return *later;
+  return written;
 }
 
 void ReplayWork::settle_early(const Result<RecordDetail>& detail, const Taken& taken,
@@ -44,46 +77,51 @@ void ReplayWork::settle_early(const Result<RecordDetail>& detail, const Taken& t
   outcomes.emplace_back(taken.id, back ? item_returned : cured ? item_verified : item_changed);
 }
 
-Result<Stepped> ReplayWork::give_back(const std::vector<DeadLetter>& going, const Error& why) {
-  std::vector<Change> changes;
-  Outcomes outcomes;
-  JobProgress next = progress_;
-  next.sending.clear();
-  for (const DeadLetter& record : going) {
-    Transition transition = move(record, Status::pending);
-    transition.counters = record.counters;
-    if (transition.counters->replay > 0) --transition.counters->replay;  // it was not sent
-    changes.emplace_back(std::move(transition));
-    outcomes.emplace_back(record.id, item_refused);
-    ++next.counts.refused;
-  }
-  const auto written = write(std::move(changes), std::move(outcomes), std::move(next));
-  if (!written && !is_overtaken(written.error())) return written.error();
-  return why;
+void ReplayWork::note_sent(const DeadLetter& record, Tried& tried) const {
+  JobProgress& next = tried.next;
+  const bool at_once = spec_.watch <= Millis{0};
+  Transition transition = move(record, at_once ? Status::resolved : Status::replayed);
+  if (at_once) transition.resolution = presumed();
+  tried.changes.emplace_back(std::move(transition));
+  tried.sent.push_back(record.id);
+  ++next.counts.ok;
+  if (at_once) ++next.counts.presumed;
+  const Taken sent{record.id, record.occurrence, record.fingerprint.hash};
+  tried.outcomes.emplace_back(record.id, at_once ? std::string(item_presumed) : text_of(sent));
+  if (!at_once && few_at_a_time()) next.awaiting.push_back(sent);
+  next.last_sent = now_;
 }
 
-Result<Stepped> ReplayWork::write_sent(const std::vector<DeadLetter>& going, JobProgress next,
-                                       Outcomes outcomes) {
-  std::vector<Change> changes;
-  std::vector<RecordId> acted;
-  for (const DeadLetter& record : going) {
-    acted.push_back(record.id);
-    const bool at_once = spec_.watch <= Millis{0};
-    Transition transition = move(record, at_once ? Status::resolved : Status::replayed);
-    if (at_once) transition.resolution = presumed();
-    changes.emplace_back(std::move(transition));
-    ++next.counts.ok;
-    if (at_once) ++next.counts.presumed;
-    const Taken sent{record.id, record.occurrence, record.fingerprint.hash};
-    outcomes.emplace_back(record.id, at_once ? std::string(item_presumed) : text_of(sent));
-    if (!at_once && few_at_a_time()) next.awaiting.push_back(sent);
+void ReplayWork::give_back(const DeadLetter& record, Status was, Tried& tried) const {
+  Transition transition = move(record, was);
+  transition.counters = record.counters;
+  if (transition.counters->replay > 0) --transition.counters->replay;  // it was not sent
+  tried.changes.emplace_back(std::move(transition));
+  tried.outcomes.emplace_back(record.id, item_refused);
+  ++tried.next.counts.refused;
+  hold(tried.next, mark_of(record));
+}
+
+Result<std::optional<std::string>> ReplayWork::no_way_to(const std::string& target) {
+  const auto known = ways_.find(target);
+  if (known != ways_.end()) return known->second;
+  const auto there = targets_.check(target);
+  if (!there && will_pass(there.error())) return there.error();
+  std::optional<std::string> why;
+  if (!there) why = there.error().detail;
+  return ways_.emplace(target, std::move(why)).first->second;
+}
+
+void count_unreachable(JobProgress& progress, const std::string& target,
+                       const std::string& reason) {
+  auto& all = progress.unreachable;
+  auto found = std::find_if(all.begin(), all.end(),
+                            [&](const Unreachable& each) { return each.target == target; });
+  if (found == all.end()) {
+    if (all.size() == most_unreachable) return;  // how many were refused is counted elsewhere
+    found = all.insert(all.end(), {target, reason, 0});
   }
-  if (!going.empty()) next.last_sent = now_;
-  auto written = write(std::move(changes), std::move(outcomes), std::move(next), acted);
-  // One of them is back already. The ids are still in the progress: the next look sends the
-  // others again (and the target drops them) and finds out which it was.
-  if (!written && is_overtaken(written.error())) return Stepped{progress_};
-  return written;
+  ++found->count;
 }
 
 }  // namespace dlo

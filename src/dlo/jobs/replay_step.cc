@@ -97,6 +97,9 @@ Result<Stepped> ReplayWork::take(std::size_t most) {
     if (!read) return read.error();
     recipe = std::move(*read);
   }
+  if (!spec_.target.empty()) {  // if that is not there, there is nothing to be done at all
+    if (auto there = targets_.check(spec_.target); !there) return there.error();
+  }
   auto query = query_of(job_);
   if (!query) return query.error();
   const auto page = next_page(*query, most);
@@ -136,7 +139,7 @@ Result<Page> ReplayWork::next_page(Query query, std::size_t most) const {
 
 Result<void> ReplayWork::take_one(const RecordDetail& detail, const RecordHead& head,
                                   const Recipe& recipe, std::vector<Change>& changes,
-                                  Outcomes& outcomes, JobProgress& next) const {
+                                  Outcomes& outcomes, JobProgress& next) {
   const DeadLetter& record = detail.record;
   JobCounts& counts = next.counts;
   const std::string mark = mark_of(record);
@@ -152,8 +155,15 @@ Result<void> ReplayWork::take_one(const RecordDetail& detail, const RecordHead& 
     if (record.status != Status::quarantined) {
       changes.emplace_back(move(record, Status::quarantined));
     }
-  } else if (auto done = take_and_repair(detail, recipe, changes, outcomes, next); !done) {
-    return done;
+  } else {
+    const auto no_way = no_way_to(target_of(record));
+    if (!no_way) return no_way.error();
+    if (*no_way) {
+      leave(record.id, item_refused, counts.refused, outcomes);
+      count_unreachable(next, target_of(record), **no_way);
+    } else if (auto done = take_and_repair(detail, recipe, changes, outcomes, next); !done) {
+      return done;
+    }
   }
   // It stays where it is, so the rest of its key does.
   if (next.sending.size() == taken && is_open(record.status)) hold(next, mark);
@@ -185,7 +195,7 @@ Result<void> ReplayWork::take_and_repair(const RecordDetail& detail, const Recip
     }
   }
   changes.emplace_back(std::move(transition));
-  next.sending.push_back({record.id, record.occurrence, record.fingerprint.hash});
+  next.sending.push_back({record.id, record.occurrence, record.fingerprint.hash, record.status});
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,7 +50,7 @@ class ReplayWork {
   /// What is to be taken next: in order of keys, each key once.
   Result<Page> next_page(Query query, std::size_t most) const;
   Result<void> take_one(const RecordDetail& detail, const RecordHead& head, const Recipe& recipe,
-                        std::vector<Change>& changes, Outcomes& outcomes, JobProgress& next) const;
+                        std::vector<Change>& changes, Outcomes& outcomes, JobProgress& next);
   [[nodiscard]] std::uint32_t limit_of(const DeadLetter& record) const;
   /// A recipe makes a version first, in the same write: what is sent is what stands there.
   Result<void> take_and_repair(const RecordDetail& detail, const Recipe& recipe,
@@ -64,10 +65,19 @@ class ReplayWork {
   /// was sent, or a person stepped in.
   void settle_early(const Result<RecordDetail>& detail, const Taken& taken, JobProgress& next,
                     Outcomes& outcomes) const;
-  /// Nothing can be sent there: the records go back to where they can be dealt with.
-  Result<Stepped> give_back(const std::vector<DeadLetter>& going, const Error& why);
-  Result<Stepped> write_sent(const std::vector<DeadLetter>& going, JobProgress next,
-                             Outcomes outcomes);
+  /// What is written once it was tried.
+  struct Tried {
+    JobProgress next;
+    std::vector<Change> changes{};
+    Outcomes outcomes{};
+    std::vector<RecordId> sent{};
+  };
+  /// The target has it.
+  void note_sent(const DeadLetter& record, Tried& tried) const;
+  /// It cannot be sent there: it goes back to where it can be dealt with.
+  void give_back(const DeadLetter& record, Status was, Tried& tried) const;
+  /// Why nothing can be sent to `target`, now or later; nothing if it can. Asked once a step.
+  Result<std::optional<std::string>> no_way_to(const std::string& target);
 
   // Watching.
 
@@ -92,7 +102,11 @@ class ReplayWork {
   const ReplaySpec& spec_;
   JobProgress progress_;
   TimePoint now_;
+  std::map<std::string, std::optional<std::string>> ways_{};  // what `no_way_to` found out
 };
+
+/// One more that cannot go to `target`.
+void count_unreachable(JobProgress& progress, const std::string& target, const std::string& reason);
 
 /// What an item says while its outcome is awaited: the occurrence that was sent, and its group.
 [[nodiscard]] std::string text_of(const Taken& sent);

@@ -30,6 +30,8 @@ class ReplayTest : public JobsTest {
             },
             [this](const std::string& target, std::span<const Publication> all,
                    TimePoint) -> Result<void> {
+              if (target == vanishes_) return Error{Code::not_found, "test", "it has gone"};
+              if (target == full_) return Error{Code::full, "test", target + " is full"};
               for (const Publication& each : all) {
                 ++sent_;
                 if (!known_.insert(each.dedupe_id).second) continue;
@@ -63,6 +65,8 @@ class ReplayTest : public JobsTest {
   std::set<std::string> known_;
   std::size_t sent_ = 0;
   bool fails_after_sending_ = false;
+  std::string vanishes_;  // this target, after it was there
+  std::string full_;      // this target takes nothing
 };
 
 }  // namespace dlo
