@@ -73,6 +73,7 @@ struct JournalStats {
   std::uint64_t live_bytes = 0;     // ... but for those that are kept for reuse
   std::uint32_t active_segment = 0;
   std::vector<std::uint64_t> segment_numbers;
+  std::vector<std::uint64_t> segment_sizes;  // of the same segments
 };
 
 /// The number of the segment a file of this name holds, if it is one.

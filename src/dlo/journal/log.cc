@@ -299,10 +299,8 @@ JournalStats Log::stats() {
   stats.groups = next_group_ - 1;
   stats.syncs = syncs_;
   stats.bytes_written = bytes_written_;
-  stats.disk_bytes = segments_.disk_bytes();
-  stats.live_bytes = segments_.live_bytes();
   stats.active_segment = static_cast<std::uint32_t>(active_->number);
-  stats.segment_numbers = segments_.numbers();
+  segments_.describe(stats);
   return stats;
 }
 

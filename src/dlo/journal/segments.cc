@@ -76,17 +76,14 @@ std::vector<std::uint64_t> Segments::numbers() const {
   return all;
 }
 
-std::uint64_t Segments::disk_bytes() const {
-  const std::uint64_t live = live_bytes();
+void Segments::describe(JournalStats& into) const {
   const std::shared_lock lock(mutex_);
-  return live + spares_.size() * options_.segment_size;
-}
-
-std::uint64_t Segments::live_bytes() const {
-  const std::shared_lock lock(mutex_);
-  std::uint64_t total = 0;
-  for (const auto& [number, segment] : live_) total += segment->size;
-  return total;
+  for (const auto& [number, segment] : live_) {
+    into.segment_numbers.push_back(number);
+    into.segment_sizes.push_back(segment->size);
+    into.live_bytes += segment->size;
+  }
+  into.disk_bytes = into.live_bytes + spares_.size() * options_.segment_size;
 }
 
 std::optional<Segments::Spare> Segments::take_spare() {

@@ -56,9 +56,9 @@ class Segments {
 
   [[nodiscard]] SegmentPtr find(std::uint64_t number) const;
   [[nodiscard]] std::vector<std::uint64_t> numbers() const;
+  /// Which there are and how large.
+  void describe(JournalStats& into) const;
   Result<void> release(std::uint64_t number);
-  [[nodiscard]] std::uint64_t disk_bytes() const;
-  [[nodiscard]] std::uint64_t live_bytes() const;  // without the spare ones
 
   /// Ends the thread and removes what is spare.
   void stop();

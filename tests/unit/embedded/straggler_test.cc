@@ -42,6 +42,61 @@ TEST(Stragglers, AreMovedSoThatTheirSegmentsCanGo) {
   EXPECT_EQ(shop.take_ids(10), left);
 }
 
+/// For much later.
+void publish_delayed(Shop& shop, const std::string& id, std::size_t size = 10) {
+  auto message = std::make_shared<Message>();
+  message->id = id;
+  message->payload = std::string(size, '.');
+  Publication publication;
+  publication.message = std::move(message);
+  publication.delay = 10h;
+  must(shop.queue->publish({&publication, 1}, noon));
+}
+
+TEST(Stragglers, AreMovedHoweverManyTheyAreBesideLargeMessagesThatAreGone) {
+  Shop shop;
+  shop.open();
+  for (int i = 0; i < 60; ++i) {
+    shop.publish("large-" + std::to_string(i), noon, 4000);
+    publish_delayed(shop, "small-" + std::to_string(i));
+    shop.end(shop.take(1).front(), Completed{});
+  }
+  EXPECT_GT(shop.queues->journal_stats().live_bytes, 15U * (16U << 10U));
+  must(shop.queues->tidy());
+  EXPECT_LE(shop.queues->journal_stats().live_bytes, 3U * (16U << 10U));
+  EXPECT_EQ(shop.take(100, noon + 10h).size(), 60U);
+}
+
+TEST(Stragglers, AreMovedOutOfSegmentsThatHoldOnlyWhatWasDoneToOthers) {
+  Shop shop;
+  shop.open();
+  for (int i = 0; i < 10; ++i) {
+    publish_delayed(shop, "small-" + std::to_string(i));
+    shop.publish("busy", noon, 10);
+    for (int j = 0; j < 100; ++j) shop.end(shop.take(1).front(), ReleasedUnrun{});
+    shop.end(shop.take(1).front(), Completed{});
+  }
+  EXPECT_GT(shop.queues->journal_stats().live_bytes, 8U * (16U << 10U));
+  must(shop.queues->tidy());
+  EXPECT_LE(shop.queues->journal_stats().live_bytes, 3U * (16U << 10U));
+  EXPECT_EQ(shop.take(100, noon + 10h).size(), 10U);
+}
+
+TEST(Stragglers, StayIfItIsTheirErrorsThatFillASegment) {
+  Shop shop;
+  shop.open();
+  for (int i = 0; i < 60; ++i) shop.publish("m-" + std::to_string(i), noon, 10);
+  for (const auto& each : shop.take(60)) {
+    Failed failed = Shop::failed(each, noon, 10h);
+    failed.error.append(2000, '!');
+    shop.end(each, failed);
+  }
+  must(shop.queues->tidy());
+  const auto before = shop.queues->journal_stats().bytes_written;
+  must(shop.queues->tidy());
+  EXPECT_LT(shop.queues->journal_stats().bytes_written - before, 1000U);
+}
+
 TEST(Stragglers, KeepTheirPositionAndTheirContentAndSurviveARestart) {
   Shop shop;
   shop.open();

@@ -132,7 +132,7 @@ bool Loader::describe(std::string_view bytes) {
     const auto segment = in.u32();
     SegmentUse use;
     use.base = in.u64();
-    use.placed = in.number();
+    (void)in.number();  // how many records it ever had, once
     use.records = in.number();
     use.bytes = in.number();
     holdings_.segments().restore(segment, use);

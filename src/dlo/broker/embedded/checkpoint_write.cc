@@ -115,7 +115,7 @@ HoldingsDescription describe_holdings(Holdings& holdings, const JournalPosition&
   for (const auto& [number, use] : segments) {
     out.u32(number);
     out.u64(use.base);
-    out.number(use.placed);
+    out.number(0);
     out.number(use.records);
     out.number(use.bytes);
   }

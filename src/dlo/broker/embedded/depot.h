@@ -200,6 +200,7 @@ class Depot {
   [[nodiscard]] std::uint64_t checkpoint_interval() const noexcept;
   [[nodiscard]] bool checkpoint_due() const noexcept;
   [[nodiscard]] bool is_crowded();
+  [[nodiscard]] bool holds_more_than(std::uint64_t tenths);
   void wait_for_housekeeping(Lock& lock);
   Result<void> write_checkpoint(JournalPosition& position);
   Result<void> free_segments(std::uint64_t below);

@@ -167,10 +167,11 @@ void Holdings::set_state(const StateRecord& record, const Address& at, TimePoint
   const bool waits = slots_[number].place != Place::leased;
   end_lease(number);
   Slot& slot = slots_.edit(number);
-  if (slot.has_state) segments_.drop(slot.segment(), 0);
+  if (slot.has_state) segments_.drop(slot.segment(), slot.state_bytes());
   set_record(slot, at);
-  segments_.add(at.location.segment, 0);
   slot.has_state = true;
+  slot.set_state_bytes(record.state.text_size());
+  segments_.add(at.location.segment, slot.state_bytes());
   if (record.left_segment) {
     segments_.drop(*record.left_segment, slot.size);
     segments_.at(record.body.location.segment, record.body.sequence);
@@ -236,7 +237,7 @@ void Holdings::remove(const Removal& removal, TimePoint now) {
 
 void Holdings::drop(SlotNumber number, std::uint32_t body_segment) noexcept {
   const Slot& slot = slots_[number];
-  segments_.drop(slot.segment(), slot.has_state ? 0 : slot.size);
+  segments_.drop(slot.segment(), slot.has_state ? slot.state_bytes() : slot.size);
   if (slot.has_state) segments_.drop(body_segment, slot.size);
   QueueState& queue = queue_of(number);
   queue.totals.bytes -= slot.size;

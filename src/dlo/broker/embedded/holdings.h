@@ -159,6 +159,7 @@ class Holdings {
   [[nodiscard]] const Slots& slots() const noexcept { return slots_; }
   [[nodiscard]] Slots& slots() noexcept { return slots_; }
   [[nodiscard]] SegmentUses& segments() noexcept { return segments_; }
+  [[nodiscard]] const SegmentUses& segments() const noexcept { return segments_; }
 
  private:
   void set_record(Slot& slot, const Address& at) noexcept;

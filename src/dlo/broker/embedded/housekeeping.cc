@@ -24,7 +24,8 @@ std::string told(const Error& error) {
 }  // namespace
 
 std::uint64_t Depot::checkpoint_interval() const noexcept {
-  if (crowded_) return options_.journal.segment_size;
+  // Tidying looks at every message: what it may cost follows from how much there is.
+  if (crowded_) return std::max(options_.journal.segment_size, holdings_.segments().bytes() / 16);
   return std::max(options_.checkpoint_every, checkpoint_share * checkpoint_size_);
 }
 
@@ -35,9 +36,14 @@ bool Depot::checkpoint_due() const noexcept {
 /// The disk is to hold at most twice what is alive, but for a few segments, so tidying begins well
 /// before. Asked when a segment is full, so that it costs nothing.
 bool Depot::is_crowded() {
+  return holds_more_than(13);
+}
+
+/// ... so many tenths of what is alive.
+bool Depot::holds_more_than(std::uint64_t tenths) {
   const auto used = journal_->stats().disk_bytes + checkpoint_size_;
   const auto live = holdings_.segments().bytes();
-  return used > live / 10 * 13 + slack_segments * options_.journal.segment_size;
+  return used > live / 10 * tenths + slack_segments * options_.journal.segment_size;
 }
 
 /// Publishers that write faster than stragglers can be moved wait for housekeeping, a little each
@@ -158,12 +164,15 @@ Result<bool> Depot::move_stragglers() {
   SlotNumber slots = 0;
   {
     const Lock lock(mutex_);
-    const auto uses = holdings_.segments().all();
-    const auto segment_size = options_.journal.segment_size;
     if (!is_crowded()) return false;
-    for (const auto& [number, use] : uses) {
-      // Nearly empty: by what its messages weigh, and by how many of its records are still needed.
-      const bool full = use.bytes * 2 >= segment_size || use.records * 2 >= use.placed;
+    // Half full ones alone may make up twice of what is alive: then more is worth moving.
+    const std::uint64_t enough = holds_more_than(16) ? 7 : 5;  // tenths
+    for (std::size_t i = 0; i < stats.segment_numbers.size(); ++i) {
+      const auto number = static_cast<std::uint32_t>(stats.segment_numbers[i]);
+      const auto use = holdings_.segments().use(number);
+      // By what its messages and states weigh: however many small ones there are, a segment that
+      // large ones have left is nearly empty.
+      const bool full = use.weight() * 10 >= stats.segment_sizes[i] * enough;
       if (number >= stats.active_segment || full) continue;
       victims.resize(std::max<std::size_t>(victims.size(), number + 1));
       victims[number] = use.records > 0;

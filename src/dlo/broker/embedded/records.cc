@@ -89,6 +89,12 @@ void MessageState::begin_anew() noexcept {
   interruptions = 0;
 }
 
+std::size_t MessageState::text_size() const noexcept {
+  const auto texts = last_error.size() + trail.size();
+  if (!undecodable) return texts;
+  return texts + undecodable->text.size() + undecodable->stack.size();
+}
+
 bool MessageState::is_fresh() const noexcept {
   return counters == Counters{} && is_fresh_but_claimed();
 }

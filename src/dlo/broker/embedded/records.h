@@ -50,6 +50,8 @@ struct MessageState {
   /// Sent back from the dead set: counts as after a replay, and nothing of its earlier attempts but
   /// their error.
   void begin_anew() noexcept;
+  /// Of everything in it that has no bounds.
+  [[nodiscard]] std::size_t text_size() const noexcept;
   /// Nothing worth a record.
   [[nodiscard]] bool is_fresh() const noexcept;
   /// ... but for counts.

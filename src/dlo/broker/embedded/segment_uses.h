@@ -10,9 +10,10 @@ namespace dlo::embedded {
 /// How much of a segment is still needed.
 struct SegmentUse {
   std::uint64_t base = 0;     // sequence from which the segment's records are counted
-  std::uint64_t placed = 0;   // messages and states ever
-  std::uint64_t records = 0;  // ... and still in use
-  std::uint64_t bytes = 0;    // of the messages among them
+  std::uint64_t records = 0;  // messages and states still in use
+  std::uint64_t bytes = 0;    // of what is in them
+  /// About what they take of the file: each has a header, a tail and its share of a group.
+  [[nodiscard]] std::uint64_t weight() const noexcept { return bytes + 64 * records; }
 };
 
 /// Counters per segment, kept on every change: a segment without use can go.
@@ -31,7 +32,6 @@ class SegmentUses {
   }
   void add(std::uint32_t segment, std::uint64_t bytes) noexcept {
     if (!known(segment)) return;
-    ++uses_[segment - first_].placed;
     ++uses_[segment - first_].records;
     uses_[segment - first_].bytes += bytes;
     bytes_ += bytes;
@@ -44,8 +44,11 @@ class SegmentUses {
     use.bytes -= left;
     bytes_ -= left;
   }
-  /// Of all messages.
+  /// Of all messages and states.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] SegmentUse use(std::uint32_t segment) const noexcept {
+    return known(segment) ? uses_[segment - first_] : SegmentUse{};
+  }
   [[nodiscard]] std::uint64_t records(std::uint32_t segment) const noexcept {
     return known(segment) ? uses_[segment - first_].records : 0;
   }

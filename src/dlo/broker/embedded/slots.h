@@ -60,8 +60,18 @@ class Slot {
   bool repeat : 1 = false;     // a lease of it ran out: it may be in the office already
   bool redriven : 1 = false;   // from the dead set: the counts of its state are of an earlier life
   bool ahead : 1 = false;      // ... while it was running: it comes first
+  std::uint8_t state_class : 3 = 0;
+
+  /// How long the texts of its state are: half of it at least, and one and a half times at most.
+  [[nodiscard]] std::uint32_t state_bytes() const noexcept { return text_sizes[state_class]; }
+  void set_state_bytes(std::size_t bytes) noexcept {
+    state_class = 0;
+    while (state_class < 7 && text_sizes[state_class + 1] * 2 / 3 <= bytes) ++state_class;
+  }
 
  private:
+  static constexpr std::uint32_t text_sizes[8] = {0, 96, 288, 864, 2592, 7776, 23328, 69984};
+
   std::uint32_t time_low_ = 0;
   std::uint16_t time_high_ = 0;
   std::uint16_t segment_low_ = 0;
