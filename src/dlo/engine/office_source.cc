@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "dlo/engine/record.h"
+
 namespace dlo {
 namespace {
 
@@ -10,9 +12,17 @@ Error closed_error(const char* where) {
   return {Code::unavailable, where, "the engine stopped taking messages from the office"};
 }
 
-/// The start mark was made and no outcome followed it.
-bool was_interrupted(const Counters& counters) {
+/// Only such a record can have been cut off; without `crash_counts` it stays such a one for good.
+bool has_unreported_starts(const Counters& counters) {
   return counters.attempt > counters.failure;
+}
+
+/// The number of the last start whose end is written down. A record that came without any attempts
+/// is taken at its counters' word.
+std::uint32_t last_told(const Counters& counters, const std::vector<Attempt>& attempts) {
+  if (!attempts.empty()) return attempts.front().number;  // the newest
+  return has_unreported_starts(counters) && counters.total > 0 ? counters.total - 1
+                                                               : counters.total;
 }
 
 Delivery delivery_of(const Claim& claim) {
@@ -22,7 +32,6 @@ Delivery delivery_of(const Claim& claim) {
   delivery.message = record.message;
   delivery.counters = record.counters;
   delivery.leased_until = claim.until;
-  delivery.interrupted = was_interrupted(record.counters);
   delivery.first_attempt_at = record.first_attempt_at;
   if (record.next_retry_at && record.last_failed_at) {
     delivery.previous_delay = std::max(Millis{0}, *record.next_retry_at - *record.last_failed_at);
@@ -54,38 +63,50 @@ Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request,
     if (numbers) options_.timer->found(numbers->next_due);  // else: ask again
   }
   std::vector<Delivery> deliveries;
+  std::vector<Held> held;
   deliveries.reserve(claims->size());
+  held.reserve(claims->size());
   for (const Claim& claim : *claims) {
     deliveries.push_back(delivery_of(claim));
-    if (claim.was != Status::waiting) {
-      // A person may have corrected it; the lease runs out if that cannot be read now.
-      auto read = use_newest_version(deliveries.back(), claim.record.id);
-      if (!read) return read.error();
-    }
+    held.push_back(held_of(claim));
+    // The lease runs out if that cannot be read now.
+    if (auto read = read_on(claim, deliveries.back(), held.back()); !read) return read.error();
   }
   const std::lock_guard lock(mutex_);
   std::erase_if(held_, [&](const auto& entry) {
     return entry.second.until + request.lease_for < now;  // lost long ago, never settled
   });
-  for (const Claim& claim : *claims) {
-    const bool waits = claim.was == Status::waiting;
-    held_[claim.lease] = {claim.record.id,
-                          claim.record.occurrence,
-                          waits ? Status::waiting : Status::retrying,
-                          claim.was,
-                          claim.record.counters,
-                          claim.until,
-                          false,
-                          options_.rules ? options_.rules(claim.record) : nullptr,
-                          claim.record.metadata};
-  }
+  for (std::size_t i = 0; i < held.size(); ++i) held_[(*claims)[i].lease] = std::move(held[i]);
   return deliveries;
 }
 
-Result<void> OfficeSource::use_newest_version(Delivery& delivery, const RecordId& id) {
-  auto detail = office_.get(id);
+OfficeSource::Held OfficeSource::held_of(const Claim& claim) const {
+  Held held;
+  held.id = claim.record.id;
+  held.occurrence = claim.record.occurrence;
+  held.status = claim.was == Status::waiting ? Status::waiting : Status::retrying;
+  held.home = claim.was;
+  held.counters = claim.record.counters;
+  held.until = claim.until;
+  held.told = claim.record.counters.total;
+  held.node = claim.record.node;
+  if (options_.rules) held.rules = options_.rules(claim.record);
+  held.metadata = claim.record.metadata;
+  return held;
+}
+
+/// What a claim does not carry: a correction by a person, and whether the last start has an end.
+Result<void> OfficeSource::read_on(const Claim& claim, Delivery& delivery, Held& held) {
+  const bool perhaps_cut_off = has_unreported_starts(held.counters);
+  const bool perhaps_corrected = claim.was != Status::waiting;
+  if (!perhaps_cut_off && !perhaps_corrected) return {};
+  auto detail = office_.get(held.id);
   if (!detail) return detail.error();
-  if (detail->versions.empty()) return {};
+  if (perhaps_cut_off) {
+    held.told = std::min(held.told, last_told(held.counters, detail->attempts));
+    delivery.interrupted = held.told < held.counters.total;
+  }
+  if (!perhaps_corrected || detail->versions.empty()) return {};
   auto edited = std::make_shared<Message>(*delivery.message);
   edited->headers = std::move(detail->versions.back().headers);
   edited->payload = std::move(detail->versions.back().payload);
@@ -145,33 +166,43 @@ void OfficeSource::started(const Transition& mark) {
   const std::lock_guard lock(mutex_);
   const auto found = held_.find(*mark.lease);
   if (found == held_.end()) return;
+  found->second.told = found->second.counters.total;
   found->second.counters = *mark.counters;
-  found->second.started = true;
+  found->second.started_at = mark.now;
 }
 
 Result<std::vector<bool>> OfficeSource::start(std::span<const LeaseToken> leases, TimePoint now) {
   std::vector<bool> live(leases.size());
-  std::vector<Change> marks;
-  std::vector<std::size_t> places;
+  std::vector<Change> changes;
+  struct Mark {
+    std::size_t place = 0;  // among the leases
+    std::size_t first = 0;  // of its changes: the mark, and perhaps the end of the run before
+    std::size_t count = 1;
+  };
+  std::vector<Mark> marks;
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const auto entry = held(leases[i]);
-    live[i] = entry && entry->started;
-    if (!entry || entry->started) continue;
-    marks.emplace_back(start_mark(leases[i], *entry, now));
-    places.push_back(i);
+    live[i] = entry && entry->started_at;
+    if (!entry || entry->started_at) continue;
+    marks.push_back({i, changes.size()});
+    changes.emplace_back(start_mark(leases[i], *entry, now));
+    if (entry->told >= entry->counters.total) continue;
+    // Now, for this run may be cut off as well: then nobody would know of the one before it.
+    changes.emplace_back(AddAttempt{entry->id, cut_off_attempt(entry->counters, now, entry->node)});
+    marks.back().count = 2;
   }
   if (marks.empty()) return live;
   // All together first: one list, one sync. If one of them lost its lease, each by itself.
-  const auto together = office_.apply(marks);
+  const auto together = office_.apply(changes);
   if (!together && is_retryable(together.error().code)) return together.error();
-  for (std::size_t i = 0; i < marks.size(); ++i) {
+  for (const Mark& mark : marks) {
     if (!together) {
-      const auto alone = office_.apply({&marks[i], 1});
+      const auto alone = office_.apply({&changes[mark.first], mark.count});
       if (!alone && is_retryable(alone.error().code)) return alone.error();
       if (!alone) continue;  // the lease is gone, or somebody moved the record: not ours to run
     }
-    live[places[i]] = true;
-    started(std::get<Transition>(marks[i]));
+    live[mark.place] = true;
+    started(std::get<Transition>(changes[mark.first]));
   }
   return live;
 }
@@ -201,11 +232,25 @@ Transition OfficeSource::ending_of(const Held& held, const Settlement& settlemen
     move.counters = counters;
     move.next_retry_at = abandoned->again_at;
   } else {
-    Counters counters = held.started ? without_start(held.counters) : held.counters;
+    Counters counters = held.started_at ? without_start(held.counters) : held.counters;
     if (counters.fetch > 0) --counters.fetch;
     move.counters = counters;
   }
   return move;
+}
+
+/// The move, and the run that worked: whoever opens the record again must not take it for one that
+/// was cut off.
+std::uint32_t OfficeSource::put_ending(const Held& held, const Settlement& settlement,
+                                       TimePoint now, std::vector<Change>& out) const {
+  Transition move = ending_of(held, settlement, now);
+  const std::uint32_t abandoned = move.counters->abandon;
+  out.emplace_back(std::move(move));
+  if (held.started_at && std::holds_alternative<Completed>(settlement.ending)) {
+    out.emplace_back(AddAttempt{held.id, make_attempt(held.counters, *held.started_at, now,
+                                                      OutcomeKind::ok, {}, {}, held.node)});
+  }
+  return abandoned;
 }
 
 Result<SettleAnswer> OfficeSource::settle_one(const Settlement& settlement, TimePoint now) {
@@ -213,9 +258,8 @@ Result<SettleAnswer> OfficeSource::settle_one(const Settlement& settlement, Time
   if (!entry) return SettleAnswer{Settled::lease_lost, 0};
   SettleAnswer answer;
   if (!std::holds_alternative<DeadLettered>(settlement.ending)) {
-    const Transition move = ending_of(*entry, settlement, now);
-    answer.abandon_count = move.counters->abandon;
-    const std::vector<Change> changes{move};
+    std::vector<Change> changes;
+    answer.abandon_count = put_ending(*entry, settlement, now, changes);
     auto applied = office_.apply(changes);
     if (!applied) {
       if (is_retryable(applied.error().code)) return applied.error();
@@ -237,9 +281,7 @@ Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlemen
     const auto entry = held(settlements[i].lease);
     together = entry.has_value();
     if (!together || std::holds_alternative<DeadLettered>(settlements[i].ending)) continue;
-    Transition move = ending_of(*entry, settlements[i], now);
-    answers[i].abandon_count = move.counters->abandon;
-    changes.emplace_back(std::move(move));
+    answers[i].abandon_count = put_ending(*entry, settlements[i], now, changes);
   }
   if (together && (changes.empty() || office_.apply(changes))) {
     const std::lock_guard lock(mutex_);
@@ -338,8 +380,8 @@ void OfficeSource::write(const Delivery& delivery, const DeadLetterPtr& record,
   move.failure = record->failure;
   move.category = record->category;
   move.rule = record->rule;
+  const auto entry = held(delivery.lease);
   if (record->status == Status::waiting) {
-    const auto entry = held(delivery.lease);
     if (entry) move.to = entry->home;  // a dead letter that is retried stays one
     move.next_retry_at = record->next_retry_at;
   } else {
@@ -350,7 +392,10 @@ void OfficeSource::write(const Delivery& delivery, const DeadLetterPtr& record,
     move.died_at = record->died_at;
   }
   out.emplace_back(std::move(move));
-  if (!attempts.empty()) out.emplace_back(AddAttempt{record->id, std::move(attempts.back())});
+  for (Attempt& attempt : attempts) {
+    if (entry && attempt.number <= entry->told) continue;
+    out.emplace_back(AddAttempt{record->id, std::move(attempt)});
+  }
 }
 
 }  // namespace dlo

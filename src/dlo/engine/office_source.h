@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,7 +21,8 @@ namespace dlo {
 /// Messages that wait in the office, as a source: due records run through the very same processor
 /// as everything else (R6). Waiting ones are live messages; dead letters whose retry is due are
 /// `retrying` meanwhile. Start marks, outcomes and attempts are written to the record, under its
-/// lease; a record whose last start has no outcome was interrupted.
+/// lease; a record whose last start has no attempt to show for it was interrupted, and the next
+/// start writes that attempt down, so each interruption is found once.
 ///
 /// Office and source are one here, so writing the end of a run is settling it: `settle` has nothing
 /// left to do for what `write` has moved.
@@ -69,7 +71,9 @@ class OfficeSource final : public Broker, public RecordWriter {
     Status home = Status::waiting;    // where it returns to
     Counters counters;
     TimePoint until{};
-    bool started = false;
+    std::uint32_t told = 0;  // the last start whose end is written down
+    std::string node{};      // who wrote the record last
+    std::optional<TimePoint> started_at{};
     std::shared_ptr<const RuleBook> rules{};
     std::string metadata{};
   };
@@ -79,10 +83,13 @@ class OfficeSource final : public Broker, public RecordWriter {
                                       TimePoint now) const;
   void started(const Transition& mark);
   Result<std::vector<Delivery>> claim(const ReceiveRequest& request, TimePoint now);
-  Result<void> use_newest_version(Delivery& delivery, const RecordId& id);
+  [[nodiscard]] Held held_of(const Claim& claim) const;
+  Result<void> read_on(const Claim& claim, Delivery& delivery, Held& held);
   std::optional<Held> held(const LeaseToken& lease) const;
   [[nodiscard]] Transition ending_of(const Held& held, const Settlement& settlement,
                                      TimePoint now) const;
+  std::uint32_t put_ending(const Held& held, const Settlement& settlement, TimePoint now,
+                           std::vector<Change>& out) const;
   Result<SettleAnswer> settle_one(const Settlement& settlement, TimePoint now);
 
   Office& office_;

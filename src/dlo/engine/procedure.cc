@@ -49,14 +49,6 @@ Failure not_registered(const HandlerTable& handlers, const Message& message) {
   return failure;
 }
 
-Failure crash_failure(const Delivery& delivery) {
-  Failure failure;
-  failure.type = "Crash";
-  failure.text = "the process died, or its lease ran out, while attempt " +
-                 std::to_string(delivery.counters.attempt) + " was running";
-  return failure;
-}
-
 }  // namespace
 
 Procedure::Procedure(std::shared_ptr<const RuleBook> book, const HandlerTable& handlers,
@@ -127,7 +119,7 @@ std::optional<Prepared> Procedure::account_for_crash(Item& item, TimePoint now) 
   const bool alone = *trust == Trust::none;
   Decision decision = alone ? rules(item).crashed_alone(delivery.counters)
                             : rules(item).resume(delivery.counters, delivery.last_error);
-  Failure crash = crash_failure(delivery);
+  Failure crash = cut_off_failure(delivery.counters);
   Attempt attempt = make_attempt(delivery.counters, now, now, OutcomeKind::crashed, decision, crash,
                                  origin_.node);
   if (std::holds_alternative<Run>(decision.verdict)) {

@@ -91,6 +91,21 @@ Failure last_known_failure(const Delivery& delivery) {
   return failure;
 }
 
+Failure cut_off_failure(const Counters& counters) {
+  Failure failure;
+  failure.type = "Crash";
+  failure.text = "the process died, or its lease ran out, while attempt " +
+                 std::to_string(counters.attempt) + " was running";
+  return failure;
+}
+
+Attempt cut_off_attempt(const Counters& counters, TimePoint found, const std::string& node) {
+  Decision decision;
+  decision.category = crash_category;
+  return make_attempt(counters, found, found, OutcomeKind::crashed, decision,
+                      cut_off_failure(counters), node);
+}
+
 Attempt make_attempt(const Counters& counters, TimePoint started, TimePoint ended,
                      OutcomeKind outcome, const Decision& decision, const Failure& failure,
                      const std::string& node) {

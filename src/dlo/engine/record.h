@@ -46,4 +46,9 @@ struct RecordInput {
                                    OutcomeKind outcome, const Decision& decision,
                                    const Failure& failure, const std::string& node);
 
+/// A run without an end: what is said about it, and how it is remembered by whoever found out.
+[[nodiscard]] Failure cut_off_failure(const Counters& counters);
+[[nodiscard]] Attempt cut_off_attempt(const Counters& counters, TimePoint found,
+                                      const std::string& node);
+
 }  // namespace dlo

@@ -1,0 +1,158 @@
+// Runs that were cut off: each is counted, told of once, and does not follow its task for ever.
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "retry_room.h"
+
+namespace dlo::testing {
+namespace {
+
+class InterruptedRetries : public RetryRoom {
+ protected:
+  /// A process that claims what is due, marks the start, and dies; its lease is over afterwards.
+  void die_running(std::size_t count = 1) {
+    {
+      OfficeSource other(office(), OfficeSource::Options{});
+      const auto taken = must(other.receive({count, 30s, {}}, clock.now()));
+      ASSERT_EQ(taken.size(), count);
+      std::vector<LeaseToken> leases;
+      for (const Delivery& one : taken) leases.push_back(one.lease);
+      must(other.start(leases, clock.now()));
+    }
+    clock.advance(31s);
+    restart();
+  }
+  std::vector<Attempt> attempts(const RecordId& id) {
+    auto newest_first = must(office().get(id)).attempts;
+    std::ranges::reverse(newest_first);
+    return newest_first;
+  }
+  std::vector<std::uint32_t> numbers(const RecordId& id) {
+    std::vector<std::uint32_t> out;
+    for (const Attempt& attempt : attempts(id)) out.push_back(attempt.number);
+    return out;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Offices, InterruptedRetries, ::testing::Values("memory", "sqlite"),
+                         [](const auto& row) { return std::string(row.param); });
+
+TEST_P(InterruptedRetries, AnOrdinaryFailureAfterAKillEndsTheSuspicion) {  // R7, S2-47
+  for (const char* each : {"workflow", "workflow+safe"}) {
+    SCOPED_TRACE(each);
+    profile = each;
+    on("llamaindex", [](const Message&, const RunContext&) { return fails("timeout"); });
+    const RecordId id = report(std::string("killed ") + each, "timeout", ask("immediate", 9));
+    die_running();
+    OfficeSource source(office(), OfficeSource::Options{});
+    const auto looked = must(source.receive({1, 1ms, {}}, clock.now()));
+    EXPECT_TRUE(looked.at(0).interrupted);
+    clock.advance(1s);
+    processor().drain();
+    EXPECT_EQ(processor().stats().suspects, 1U) << "the run after the kill, and none after it";
+    EXPECT_EQ(status(id), Status::exhausted);
+  }
+}
+
+TEST_P(InterruptedRetries, OthersRunBesideATaskThatWasOnceKilled) {  // S2-47
+  std::atomic<int> inside{0};
+  std::atomic<bool> go{false};
+  std::atomic<bool> first{true};
+  on("llamaindex", [&](const Message& task, const RunContext& context) {
+    if (task.id == "killed" && first.exchange(false)) return fails("timeout");
+    ++inside;
+    while (!go && !context.stop.stop_requested()) std::this_thread::yield();
+    return works();
+  });
+  const RecordId killed = report("killed", "timeout", ask("fixed base=1m", 9));
+  clock.advance(1min);
+  die_running();
+  processor().drain();  // as a suspect; it fails in an ordinary way
+  const RecordId other = report("other", "timeout", ask("fixed base=1m", 9));
+  clock.advance(1min);
+  processor().start();
+  EXPECT_TRUE(eventually([&] { return inside.load() == 2; })) << "at the same time";
+  go = true;
+  EXPECT_TRUE(eventually(
+      [&] { return status(killed) == Status::resolved && status(other) == Status::resolved; }));
+}
+
+TEST_P(InterruptedRetries, TheRunThatWasCutOffIsAmongTheAttempts) {  // S2-20, R2-4
+  for (const char* each : {"workflow", "workflow+safe"}) {
+    SCOPED_TRACE(each);
+    profile = each;
+    on("llamaindex", [](const Message&, const RunContext&) { return fails("timeout"); });
+    const RecordId id = report(std::string("killed ") + each, "timeout", ask("fixed base=1m", 9));
+    clock.advance(1min);
+    die_running();
+    processor().drain();
+    EXPECT_EQ(numbers(id), (std::vector<std::uint32_t>{1, 2, 3}));
+    EXPECT_EQ(attempts(id).size(), record(id).counters.attempt);
+    EXPECT_EQ(attempts(id).at(1).outcome, OutcomeKind::crashed);
+    EXPECT_EQ(attempts(id).at(1).error_text,
+              "the process died, or its lease ran out, while attempt 2 was running");
+    EXPECT_EQ(attempts(id).at(2).outcome, OutcomeKind::failed);
+    pass(1h);
+  }
+}
+
+TEST_P(InterruptedRetries, TenKillsInARowAreTenAttemptsAndNoneIsLostOrDoubled) {  // R2-3, R2-4
+  std::atomic<int> runs{0};
+  on("llamaindex", [&](const Message&, const RunContext&) {
+    ++runs;
+    return works();
+  });
+  const RecordId id = report("wf_1", "timeout", ask("immediate", 30));
+  for (int kill = 0; kill < 10; ++kill) die_running();
+  EXPECT_EQ(record(id).counters.attempt, 11U) << "the first failure and ten that were cut off";
+  EXPECT_EQ(numbers(id).size(), 10U) << "the last one is still to be found out";
+  processor().drain();
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(status(id), Status::resolved);
+  EXPECT_EQ(record(id).counters.attempt, 12U);
+  const auto told = attempts(id);
+  EXPECT_EQ(std::ranges::count(told, OutcomeKind::crashed, &Attempt::outcome), 10);
+  EXPECT_EQ(told.back().outcome, OutcomeKind::ok);
+  EXPECT_TRUE(std::ranges::is_sorted(numbers(id))) << "in order";
+  EXPECT_EQ(told.size(), 12U);
+}
+
+TEST_P(InterruptedRetries, ManyKillsEndATaskUnderEitherProfile) {  // I7, R2-5
+  for (const char* each : {"workflow", "workflow+safe"}) {
+    SCOPED_TRACE(each);
+    profile = each;
+    on("llamaindex", [](const Message&, const RunContext&) { return works(); });
+    const RecordId id = report(std::string("poison ") + each, "timeout", ask("immediate", 3));
+    for (int kill = 0; kill < 3; ++kill) die_running();
+    processor().drain();
+    EXPECT_FALSE(is_open(status(id)) && record(id).next_retry_at)
+        << "it ends: " << name_of(status(id));
+    EXPECT_NE(status(id), Status::resolved) << "it is not run a fifth time";
+    EXPECT_EQ(attempts(id).size(), record(id).counters.attempt);
+  }
+}
+
+TEST_P(InterruptedRetries, ATaskThatWorkedAndWasOpenedAgainIsNoSuspect) {
+  on("llamaindex", [](const Message&, const RunContext&) { return works(); });
+  const RecordId id = report("wf_1", "timeout");
+  pass(1min);
+  ASSERT_EQ(status(id), Status::resolved);
+  EXPECT_EQ(attempts(id).back().outcome, OutcomeKind::ok) << "the run that worked is told of";
+  retry_by_hand(id);
+  OfficeSource source(office(), OfficeSource::Options{});
+  EXPECT_FALSE(must(source.receive({1, 30s, {}}, clock.now())).at(0).interrupted);
+}
+
+TEST_P(InterruptedRetries, ALeaseThatEndedBeforeTheStartIsNoInterruption) {
+  const RecordId id = report("wf_1", "timeout", ask("immediate", 9));
+  must(office().claim(1, clock.now(), 30s, {}));  // ... and dies before it began anything
+  clock.advance(31s);
+  OfficeSource source(office(), OfficeSource::Options{});
+  EXPECT_FALSE(must(source.receive({1, 30s, {}}, clock.now())).at(0).interrupted);
+  EXPECT_EQ(attempts(id).size(), 1U);
+}
+
+}  // namespace
+}  // namespace dlo::testing
