@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
@@ -71,6 +72,7 @@ struct ReceiveRequest {
   Millis lease_for{30'000};          // at least 1 ms
   Millis wait{0};                    // long poll: return early as soon as something is there
   std::uint64_t bytes = UINT64_MAX;  // enough once messages of this size are out, or one
+  std::stop_token stop{};            // a source that waits long returns when this is requested
 };
 
 struct Publication {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 
 #include "dlo/core/time.h"
 #include "dlo/engine/clock.h"
@@ -60,12 +61,18 @@ class DueTimer {
     return next_ && *next_ <= now;
   }
 
-  /// Returns when something is due, when the clock reaches `deadline`, or after `stop`; perhaps
+  /// Returns when something is due, when the clock reaches `deadline`, or after a stop; perhaps
   /// earlier, as a clock's waits do, so that whoever waits can look around.
-  void wait(TimePoint deadline) {
+  void wait(TimePoint deadline, const std::stop_token& stop = {}) {
+    const std::stop_callback wake(stop, [this] {
+      {
+        const std::lock_guard lock(mutex_);
+      }  // whoever has looked is waiting by now
+      moved_.notify_all();
+    });
     std::unique_lock lock(mutex_);
     const TimePoint now = clock_.now();
-    if (stopped_ || (next_ && *next_ <= now) || now >= deadline) return;
+    if (stopped_ || stop.stop_requested() || (next_ && *next_ <= now) || now >= deadline) return;
     clock_.wait_until(lock, moved_, next_ && *next_ < deadline ? *next_ : deadline);
   }
   void stop() {

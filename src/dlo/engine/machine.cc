@@ -11,6 +11,7 @@ namespace dlo {
 namespace {
 
 constexpr Millis keeper_period{5};
+constexpr Millis keeper_slow_period{1'000};
 
 std::uint64_t draw() {
   std::random_device device;
@@ -65,6 +66,12 @@ void Processor::Machine::tick(TimePoint now) {
   leases.tick(now);
 }
 
+TimePoint Processor::Machine::keeper_rest(TimePoint now) const {
+  if (pool.size() > 0) return now + keeper_period;
+  if (suspects.size() > 0 || crew.lost() > 0) return now + keeper_slow_period;
+  return TimePoint::max();
+}
+
 void Processor::Machine::keeper_loop() {
   std::mutex own;
   std::condition_variable never;
@@ -73,7 +80,12 @@ void Processor::Machine::keeper_loop() {
     const TimePoint now = clock.now();
     crew.tick(now);
     tick(now);
-    clock.wait_until(lock, never, now + keeper_period);
+    const TimePoint until = keeper_rest(now);
+    if (until == now + keeper_period) {  // whatever is fetched meanwhile can wait for the next look
+      clock.wait_until(lock, never, until);
+      continue;
+    }
+    keeper_bell.wait(clock, until, [&] { return !keeping.load() || keeper_rest(now) < until; });
   }
 }
 
@@ -90,6 +102,7 @@ StopReport Processor::Machine::run(std::stop_token stop) {
   scheduler.reopen();
   settler.restart();
   recorder.restart();
+  intake_stop = std::stop_source();
   fetching.store(true);
   keeping.store(true);
   std::thread settling([this] { settler.run(); });
@@ -111,10 +124,12 @@ StopReport Processor::Machine::run(std::stop_token stop) {
   }
   const TimePoint deadline = clock.now() + grace;
   fetching.store(false);
+  intake_stop.request_stop();
   bell.ring();
   intake.join();
   StopReport report = shut_down(deadline);
   keeping.store(false);
+  keeper_bell.ring();
   keeping_leases.join();
   recorder.stop(deadline);
   recording.join();

@@ -37,6 +37,8 @@ struct Processor::Machine {
   std::size_t prefetch_limit() const;
 
   void keeper_loop();
+  /// Until when nothing can need looking after, unless something is fetched.
+  TimePoint keeper_rest(TimePoint now) const;
   void tick(TimePoint now);
   StopReport shut_down(TimePoint deadline);
   void release_all(const std::vector<Item*>& items);
@@ -71,6 +73,8 @@ struct Processor::Machine {
 
   std::atomic<bool> fetching{false};
   std::atomic<bool> keeping{false};
+  std::stop_source intake_stop;
+  Bell keeper_bell;  // rung when there is something to look after
   Patience source_patience{Millis{100}, Millis{5'000}};
   std::vector<Item*> fetched;
 

@@ -60,7 +60,9 @@ std::size_t Processor::Machine::fetch(Millis wait) {
   TimePoint hold_until{};
   const std::size_t limit = fetch_limit(now, hold_until);
   if (limit == 0) return 0;
-  auto received = source.receive({limit, options.lease_for, wait, pool.room().bytes}, now);
+  ReceiveRequest request{limit, options.lease_for, wait, pool.room().bytes};
+  request.stop = intake_stop.get_token();
+  auto received = source.receive(request, now);
   if (!received) {
     board.down(StatusBoard::source, received.error());
     return 0;
@@ -74,6 +76,7 @@ std::size_t Processor::Machine::fetch(Millis wait) {
   counts.received.fetch_add(count);
   if (events != nullptr) events->received(count);
   scheduler.add(fetched);
+  keeper_bell.ring();
   return count;
 }
 

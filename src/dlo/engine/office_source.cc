@@ -116,10 +116,10 @@ Result<void> OfficeSource::read_on(const Claim& claim, Delivery& delivery, Held&
 
 /// With a timer the office is asked when there is something to ask for. Without one nobody tells us
 /// when something falls due, so this is the pace at which we look.
-void OfficeSource::wait_for_work(Millis wait, TimePoint now) {
-  if (options_.timer != nullptr) return options_.timer->wait(now + wait);
+void OfficeSource::wait_for_work(const ReceiveRequest& request, TimePoint now) {
+  if (options_.timer != nullptr) return options_.timer->wait(now + request.wait, request.stop);
   std::unique_lock lock(mutex_);
-  closed_or_waited_.wait_for(lock, wait, [this] { return closed_; });
+  closed_or_waited_.wait_for(lock, request.wait, [this] { return closed_; });
 }
 
 Result<std::vector<Delivery>> OfficeSource::receive(const ReceiveRequest& request, TimePoint now) {
@@ -135,7 +135,7 @@ Result<std::vector<Delivery>> OfficeSource::receive(const ReceiveRequest& reques
   }
   if (request.wait <= Millis{0}) return std::vector<Delivery>{};
   const auto began = std::chrono::steady_clock::now();
-  wait_for_work(request.wait, now);
+  wait_for_work(request, now);
   if (closed()) return closed_error("office_source.receive");
   const auto waited = std::chrono::floor<Millis>(std::chrono::steady_clock::now() - began);
   if (timer == nullptr) return claim(request, now + waited);

@@ -78,7 +78,7 @@ class OfficeSource final : public Broker, public RecordWriter {
     std::string metadata{};
   };
   [[nodiscard]] ClaimFrom from() const;
-  void wait_for_work(Millis wait, TimePoint now);
+  void wait_for_work(const ReceiveRequest& request, TimePoint now);
   [[nodiscard]] Transition start_mark(const LeaseToken& lease, const Held& held,
                                       TimePoint now) const;
   void started(const Transition& mark);

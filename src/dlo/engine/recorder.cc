@@ -306,6 +306,8 @@ void Recorder::run() {
       continue;
     }
     TimePoint until = stopping_ ? deadline_ : marks_at;
+    // What is not in flight can owe no mark, except one that is owed already.
+    if (!stopping_ && pool_.size() == 0 && marks_.size() == 0) until = TimePoint::max();
     if (look_again_) {
       until = held_up_ && !stopping_ ? *look_again_ : std::min(until, *look_again_);
     }

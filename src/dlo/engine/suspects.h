@@ -33,6 +33,11 @@ class Suspects {
   void tick(TimePoint now);
   /// A stop that leaves messages running is no crash of theirs.
   void forget_all();
+  /// Notes that are still to be removed.
+  [[nodiscard]] std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return notes_.size();
+  }
 
  private:
   struct Note {
@@ -44,7 +49,7 @@ class Suspects {
 
   Office& office_;
   const std::string boot_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Note> notes_;
 };
 

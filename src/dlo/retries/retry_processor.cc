@@ -5,6 +5,8 @@
 namespace dlo {
 namespace {
 
+/// The timer says when to look, and a stop ends the wait.
+constexpr Millis receive_wait = std::chrono::hours{1};
 /// For records whose profile is no longer there.
 constexpr const char* otherwise = "workflow+safe";
 
@@ -29,6 +31,7 @@ ProcessorOptions processor_options(const RetryOptions& options) {
   chosen.max_in_flight = options.at_once * 4;
   chosen.receive_limit = options.at_once * 2;
   chosen.lease_for = options.lease_for;
+  chosen.receive_wait = receive_wait;
   chosen.handler_timeout = options.timeout;
   chosen.grace = options.grace;
   chosen.seed = options.seed;
