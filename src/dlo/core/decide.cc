@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "dlo/core/given_up.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo {
@@ -46,6 +47,13 @@ std::string fill_in(std::string_view text, const Blanks& blanks) {
     text.remove_prefix(1);
   }
   return out;
+}
+
+std::string reason_by_type(const Profile& profile, const Failure& failure,
+                           const std::string& otherwise) {
+  if (!profile.reasons.use_error_type) return otherwise;
+  const std::string_view type = unqualified(failure.type);
+  return type.empty() ? otherwise : std::string(type);
 }
 
 Failure crash_failure(std::string_view last_error) {
@@ -133,9 +141,7 @@ bool RuleBook::trips(const Check& check, const Counters& counters,
 }
 
 std::string RuleBook::reason_for(const Failure& failure, const std::string& otherwise) const {
-  if (!profile_.reasons.use_error_type) return otherwise;
-  const std::string_view type = unqualified(failure.type);
-  return type.empty() ? otherwise : std::string(type);
+  return reason_by_type(profile_, failure, otherwise);
 }
 
 DeadLetterAs RuleBook::death_by(const Check& check, const Counters& counters, std::uint32_t limit,
@@ -357,6 +363,19 @@ std::string_view name_of(const Verdict& verdict) noexcept {
   constexpr std::array<std::string_view, std::variant_size_v<Verdict>> names = {
       "run", "complete", "retry", "dead_letter", "give_back", "drop", "reject_to_caller"};
   return verdict.index() < names.size() ? names[verdict.index()] : "unknown";
+}
+
+Decision given_up(Decision decision, const Profile& profile, const Failure& failure) {
+  if (!std::holds_alternative<RetryAt>(decision.verdict)) return decision;
+  const auto& check = profile.post_check ? profile.post_check : profile.pre_check;
+  const std::uint64_t count = check ? value_of(decision.counters, check->counter) : 0;
+  const Blanks blanks{count, count, failure.text, failure.type};
+  const ReasonNames& names = profile.reasons;
+  decision.verdict = DeadLetterAs{
+      reason_by_type(profile, failure, check ? check->reason : names.non_retryable),
+      fill_in(count > 0 ? check->description : names.non_retryable_description, blanks), true};
+  decision.because = "it was given up: no further attempt is asked for";
+  return decision;
 }
 
 Counters after_replay(const Counters& counters, ReplayCount how) noexcept {

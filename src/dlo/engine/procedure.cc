@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dlo/core/encoding.h"
+#include "dlo/core/given_up.h"
 #include "dlo/core/redact.h"
 #include "dlo/engine/capture.h"
 #include "dlo/engine/trail.h"
@@ -184,22 +185,25 @@ Plan Procedure::after_success(Item& item) const {
 }
 
 Plan Procedure::after_failure(Item& item, Outcome outcome, TimePoint started, TimePoint now,
-                              std::uint64_t random) const {
+                              std::uint64_t random, bool final) const {
   // Before anything looks at it: the text that decides is the text that is kept, so the same rules
   // find the same in the record later.
   redact(outcome.failure);
   const bool began = outcome.kind != OutcomeKind::never_started;
   Decision decision = rules(item).after_run(outcome, began ? item.running : item.delivery.counters,
                                             now, random, item.delivery.previous_delay);
+  if (final) {
+    decision = given_up(std::move(decision), rules(item).profile(), outcome.failure);
+  }
   const Attempt attempt = make_attempt(item.running, started, now, outcome.kind, decision,
                                        outcome.failure, origin_.node);
   if (!item.delivery.first_attempt_at) item.delivery.first_attempt_at = started;
   return plan(item, {std::move(decision), std::move(outcome.failure), attempt}, now);
 }
 
-Plan Procedure::after_report(Item& item, Failure failure, TimePoint now,
-                             std::uint64_t random) const {
-  return after_failure(item, {OutcomeKind::failed, std::move(failure)}, now, now, random);
+Plan Procedure::after_report(Item& item, Failure failure, TimePoint now, std::uint64_t random,
+                             bool final) const {
+  return after_failure(item, {OutcomeKind::failed, std::move(failure)}, now, now, random, final);
 }
 
 Plan Procedure::plan(Item& item, Death death, TimePoint now) const {

@@ -58,13 +58,14 @@ class Procedure {
 
   /// Steps 5 to 7: the attempt that began at `started` ended, and not well.
   [[nodiscard]] Plan after_failure(Item& item, Outcome outcome, TimePoint started, TimePoint now,
-                                   std::uint64_t random) const;
+                                   std::uint64_t random, bool final = false) const;
   /// ... ended well.
   [[nodiscard]] Plan after_success(Item& item) const;
 
   /// A failure somebody else reports: decided and recorded as if it had happened here.
-  [[nodiscard]] Plan after_report(Item& item, Failure failure, TimePoint now,
-                                  std::uint64_t random) const;
+  /// `final`: whoever reports it has given up.
+  [[nodiscard]] Plan after_report(Item& item, Failure failure, TimePoint now, std::uint64_t random,
+                                  bool final = false) const;
 
   [[nodiscard]] const RuleBook& rules(const Item& item) const noexcept {
     return item.rules ? *item.rules : *rules_;

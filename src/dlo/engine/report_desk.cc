@@ -32,7 +32,8 @@ Result<Plan> ReportDesk::decide(Report& report, TimePoint now) {
   item.delivery.lease = LeaseToken{report.delivery};
   item.has_caller = true;
   item.running = report.counters;
-  Plan plan = procedure_.after_report(item, std::move(report.failure), now, random_bits());
+  Plan plan =
+      procedure_.after_report(item, std::move(report.failure), now, random_bits(), report.final);
   if (plan.kind != Plan::Kind::dead && plan.kind != Plan::Kind::wait) return plan;
   if (!plan.named) {
     if (auto named = writer_.name(item.delivery, *plan.record); !named) return named.error();

@@ -25,6 +25,7 @@ struct Report {
   std::string handler;   // who failed; may be empty
   std::string metadata;  // JSON text, kept as given; may be empty
   std::vector<std::string> tags;
+  bool final = false;          // whoever reports has given up: a retry is out of the question
   std::string by = "library";  // who tells of it, for the audit trail
 };
 

@@ -81,12 +81,9 @@ void TaskDesk::use(const ProfileBook& rules) {
   desks_.clear();
 }
 
-Result<TaskDesk::DeskPtr> TaskDesk::make_desk(Profile profile, const TaskReport& report,
-                                              bool given_up) {
+Result<TaskDesk::DeskPtr> TaskDesk::make_desk(Profile profile, const TaskReport& report) {
   profile = with_request(std::move(profile), report.asked);
   if (!report.category.empty()) profile = with_category(std::move(profile), report.category);
-  // Who has given up asks for no further attempt: the one that failed was the last.
-  if (given_up) profile = with_limit(std::move(profile), 1);
   auto rules = RuleBook::build(std::move(profile), parts_.regex, parts_.custom);
   if (!rules) return rules.error();
   return std::make_shared<ReportDesk>(parts_.office,
@@ -99,15 +96,13 @@ Result<TaskDesk::DeskPtr> TaskDesk::desk(const TaskReport& report) {
   const std::lock_guard lock(mutex_);
   auto settings = parts_.rules.find(report.profile, source);
   if (!settings) return settings.error();
-  // What the office retries itself is handed over, not given up, unless somebody says so.
-  const bool given_up = report.final && (report.says_final || !office_retries(*settings));
-  std::string name = report.profile + (given_up ? "/final" : "");
+  std::string name = report.profile;
   if (parts_.rules.sources().contains(source)) name += "/" + source;
   name += '\0' + report.category + '\0';
   if (report.asked.policy) name += print(*report.asked.policy);
   if (report.asked.max_retries) name += '\0' + std::to_string(*report.asked.max_retries);
   if (const auto found = desks_.find(name); found != desks_.end()) return found->second;
-  auto made = make_desk(std::move(*settings), report, given_up);
+  auto made = make_desk(std::move(*settings), report);
   if (!made) return made.error();
   if (desks_.size() >= most_desks) desks_.clear();
   desks_[name] = *made;
@@ -140,6 +135,8 @@ TaskDesk::DeskPtr TaskDesk::admit(TaskReport& report, TaskAnswer& answer) {
     return nullptr;
   }
   const bool named = office_retries(rules.profile());
+  // What the office retries itself is handed over, not given up, unless somebody says so.
+  report.report.final = report.final && (report.says_final || !named);
   if (decision.intake == Intake::record_not_retried) {
     report.asked = {RetryPolicy{PolicyKind::never}, std::nullopt};
     found = desk(report);

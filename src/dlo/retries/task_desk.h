@@ -57,7 +57,7 @@ class TaskDesk {
 
   /// The desk for a profile whose reports are final or not; refuses an unknown profile.
   [[nodiscard]] Result<DeskPtr> desk(const TaskReport& report);
-  [[nodiscard]] Result<DeskPtr> make_desk(Profile profile, const TaskReport& report, bool given_up);
+  [[nodiscard]] Result<DeskPtr> make_desk(Profile profile, const TaskReport& report);
   /// Where it goes; nowhere, and `answer` says why, if it is not let in.
   [[nodiscard]] DeskPtr admit(TaskReport& report, TaskAnswer& answer);
   void report_at(ReportDesk& desk, std::vector<TaskReport>& reports, const Places& places,

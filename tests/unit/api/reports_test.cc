@@ -5,6 +5,9 @@
 
 #include "unit/api/asking.h"
 
+#include "dlo/core/profile.h"
+#include "dlo/core/retry_request.h"
+
 namespace dlo::api {
 namespace {
 
@@ -39,6 +42,21 @@ TEST_F(ReportsTest, WhoCountsAttemptsIsToldWhenToTryAgainAndNothingIsKept) {
             "dead_letter");
   EXPECT_EQ(report(R"({"source":"orders","error":"slow","attempts":1,"final":true})").status(),
             201);
+}
+
+TEST_F(ReportsTest, UnderEveryProfileWhatWasGivenUpIsKept) {
+  for (const Profile& profile : builtin_profiles()) {
+    const std::string members = R"({"source":"o","error":"x","profile":")" + profile.name + '"';
+    std::vector<std::string> bodies{members + R"(,"attempts":1,"final":true})"};
+    if (!office_retries(profile)) bodies.push_back(members + "}");
+    for (const std::string& body : bodies) {
+      const Told told = report(body);
+      EXPECT_EQ(told.status(), 201) << profile.name << told;
+      EXPECT_EQ(told.at("verdict"), "dead_letter") << profile.name << told;
+      const Told lines = batch(body + "\n");
+      EXPECT_TRUE(lines.says(R"("verdict":"dead_letter")")) << profile.name << lines;
+    }
+  }
 }
 
 TEST_F(ReportsTest, WhoToldOfDeathsIsInTheAuditTrailWithADigestOfThem) {  // R25
