@@ -42,5 +42,16 @@ TEST(Scenario, TheDemoBalancesItsBooksAndLeavesAnOfficeToLookAt) {
   EXPECT_NE(crashed.out.find("about to divide by zero"), std::string::npos) << crashed.out;
 }
 
+// The disk is full, or as good as: no file may grow further. The demo says so and ends.
+TEST(Scenario, ADemoWhoseOfficeFailsSaysSoAndEnds) {
+  const TemporaryDirectory place;
+  const Ended demo =
+      run_shell("trap '' XFSZ; ulimit -f 2000; TMPDIR=. dlo demo --messages 3000", place.path());
+  EXPECT_EQ(demo.code, 1) << demo.err;
+  EXPECT_NE(demo.err.find("dlo: "), std::string::npos) << demo.err;
+  EXPECT_NE(demo.out.find("order-"), std::string::npos) << "it was told while it went well";
+  EXPECT_EQ(demo.out.find("They balance"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace dlo::testing

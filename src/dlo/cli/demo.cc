@@ -4,6 +4,7 @@
 #include <ctime>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <thread>
@@ -65,9 +66,17 @@ class Narrator final : public EngineEvents {
     tell(message, "known already as dead letter " + to_string(record), "\x1b[31m");
     end();
   }
-  void wait() {
+  /// An office that fails stays as it is: nobody is there who would mend it.
+  void store_down(const Error& error) override {
+    const std::lock_guard lock(mutex_);
+    if (!trouble_) trouble_ = error;
+    changed_.notify_all();
+  }
+  /// Until everything has ended, or the office cannot keep it.
+  std::optional<Error> wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_ >= expected_; });
+    changed_.wait(lock, [this] { return trouble_ || ended_ >= expected_; });
+    return ended_ >= expected_ ? std::nullopt : trouble_;
   }
 
  private:
@@ -82,6 +91,7 @@ class Narrator final : public EngineEvents {
     } else {
       context_.out << safe << "\n";
     }
+    context_.out.flush();  // it is told as it happens, to a pipe too
   }
   void end() {
     const std::lock_guard lock(mutex_);
@@ -94,6 +104,7 @@ class Narrator final : public EngineEvents {
   std::condition_variable changed_;
   const std::uint64_t expected_;
   std::uint64_t ended_ = 0;
+  std::optional<Error> trouble_;
 };
 
 /// A directory of our own, gone afterwards.
@@ -231,10 +242,13 @@ int demo(Context& context, const DemoArguments& arguments) {
   }
   const auto published = source.publish(publications, clock.now());
   if (!published) return fail(context, published.error());
+  std::optional<Error> trouble;
   {
     std::jthread worker([&](const std::stop_token& stop) { processor.run(stop); });
-    narrator.wait();
+    trouble = narrator.wait();
+    if (trouble) processor.stop(Millis{500});  // what it holds cannot be written anyway
   }  // the engine settles what it has and stops
+  if (trouble) return fail(context, *trouble);
   const auto balanced = balance(context, *office, source, *before, clock.now());
   if (!balanced) return fail(context, balanced.error());
   if (arguments.keep) {
