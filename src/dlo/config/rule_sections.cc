@@ -6,6 +6,7 @@
 
 #include "dlo/config/config.h"
 #include "dlo/config/executor_section.h"
+#include "dlo/core/caution.h"
 #include "dlo/core/decide.h"
 #include "dlo/core/profile_text.h"
 #include "dlo/core/spelling.h"
@@ -194,6 +195,9 @@ class Rules {
       *profile = with_limit(std::move(*profile), profile->limit);
     }
     if (reading_.problems.size() == before) prove(*profile, given.line);
+    if (const auto said = caution(*profile, base); !said.empty()) {
+      reading_.warnings.push_back({given.line, path + ": " + said});
+    }
     reading_.config.rules.set(std::move(*profile));
     reading_.config.sections[path] = given.line;
   }
