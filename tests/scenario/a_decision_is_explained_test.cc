@@ -50,6 +50,57 @@ TEST(Scenario, AnExplanationIsATableOrRefusesToBeAnId) {
   EXPECT_EQ(run_dlo({"explain", "--error", "x", "--attempt", "1", "-o", "id"}).code, 2);
 }
 
+// R11: what is explained is a text, or the failure of a dead letter.
+TEST(Scenario, ATextOrADeadLetterIsExplained) {
+  const Ended text = run_dlo({"explain", "--profile", "workflow", "Connection timeout"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("network"), std::string::npos) << text.out;
+
+  const TemporaryDirectory place;
+  ASSERT_EQ(run_dlo({"demo", "--messages", "60", "--keep", "--data", place.path()}).code, 0);
+  const Ended ids =
+      run_dlo({"list", "type:poison", "--limit", "1", "-o", "id", "--data", place.path()});
+  const std::string id = ids.out.substr(0, 32);
+  ASSERT_EQ(id.size(), 32U) << ids.err;
+  const Ended why = run_dlo({"explain", id, "--data", place.path()});
+  EXPECT_EQ(why.code, 0) << why.err;
+  EXPECT_NE(why.out.find("dead letter MaxAttemptsExceeded: Attempt 5 of 5"), std::string::npos)
+      << why.out;
+  const Ended sooner = run_dlo({"explain", id, "--attempt", "2", "--data", place.path()});
+  EXPECT_NE(sooner.out.find("retry after"), std::string::npos) << sooner.out;
+  const Ended other = run_dlo({"explain", id, "--profile", "service-bus", "--data", place.path()});
+  EXPECT_NE(other.out.find("dead letter PoisonMessage"), std::string::npos) << other.out;
+
+  EXPECT_EQ(run_dlo({"explain", std::string(32, 'a'), "--data", place.path()}).code, 4);
+  EXPECT_EQ(run_dlo({"explain"}).code, 2);
+  EXPECT_EQ(run_dlo({"explain", "x", "--error", "y"}).code, 2);
+}
+
+// R10: who takes a document at its word is told once what that costs, and what would not.
+TEST(Scenario, TheSafeVariantIsRecommended) {
+  const Ended exact = run_dlo({"explain", "--profile", "kafka", "x"});
+  EXPECT_EQ(exact.code, 0);
+  EXPECT_NE(exact.err.find("\"kafka+safe\" is recommended"), std::string::npos) << exact.err;
+  EXPECT_NE(exact.err.find("holds its whole partition"), std::string::npos) << exact.err;
+  EXPECT_EQ(run_dlo({"explain", "--profile", "kafka+safe", "x"}).err, "");
+  EXPECT_EQ(run_dlo({"explain", "x"}).err, "");
+
+  const Ended all = run_dlo({"profile", "list"});
+  EXPECT_NE(all.out.find("kafka+safe *"), std::string::npos) << all.out;
+  EXPECT_NE(all.out.find("standard *"), std::string::npos) << all.out;
+  EXPECT_EQ(all.out.find("kafka *"), std::string::npos) << all.out;
+
+  const TemporaryDirectory place;
+  const std::string file = place.path() + "/dlo.yaml";
+  std::ofstream(file) << "profiles:\n  mine: {base: kafka, limit: 7}\n"
+                         "  other: {base: kafka+safe, limit: 7}\n";
+  const Ended checked = run_dlo({"config", "check", file});
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_NE(checked.err.find("profiles.mine: \"kafka+safe\" is recommended"), std::string::npos)
+      << checked.err;
+  EXPECT_EQ(checked.err.find("other"), std::string::npos) << checked.err;
+}
+
 TEST(Scenario, AMisspeltProfileIsRefusedWithTheNearestName) {
   const Ended refused =
       run_dlo({"explain", "--profile", "bokking", "--error", "x", "--attempt", "1"});

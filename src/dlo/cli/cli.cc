@@ -12,7 +12,6 @@ namespace {
 
 /// Everything the command line can say, and the verb it chose.
 struct Parsed {
-  ExplainArguments explain;
   ListArguments list;
   DemoArguments demo;
   ServeArguments serve;
@@ -22,7 +21,6 @@ struct Parsed {
   AuditArguments audit;
   PoisonArguments poison;
   QueueArguments queue;
-  std::string profile;
   std::string executor;
   std::vector<std::string> ids;
   std::function<int(Context&)> verb;
@@ -30,40 +28,6 @@ struct Parsed {
 
 void add_config_file(CLI::App* command, std::string& file) {
   command->add_option("--config", file, "Configuration file (docs/config.md); also DLO_CONFIG");
-}
-
-void add_explain(CLI::App& app, Parsed& parsed, Context& context) {
-  auto* command = app.add_subcommand(
-      "explain", "Say what would become of a message that failed like this, and why");
-  auto& arguments = parsed.explain;
-  command->add_option("--profile", arguments.profile, "Rule set; 'dlo profile list' names them")
-      ->capture_default_str();
-  add_config_file(command, arguments.config);
-  command->add_option("--source", arguments.source, "Of this source: 'sources' of a configuration");
-  command->add_option("--error", arguments.error, "Error text")->required();
-  command->add_option("--type", arguments.type, "Error type, such as JsonException");
-  command->add_option("--status", arguments.status, "HTTP status")->check(CLI::Range(100, 599));
-  command->add_option("--code", arguments.code, "Typed code, such as ECONNREFUSED");
-  command->add_option("--attempt", arguments.attempt, "Which execution failed; all before it too")
-      ->required()
-      ->check(CLI::Range(1U, 4'000'000'000U));
-  command->add_option("--counter", arguments.counters,
-                      "NAME=NUMBER, instead of what follows from --attempt");
-  add_output(command, context);
-  command->callback(
-      [&parsed] { parsed.verb = [&parsed](Context& c) { return explain(c, parsed.explain); }; });
-}
-
-void add_profile(CLI::App& app, Parsed& parsed, Context& context) {
-  auto* command = app.add_subcommand("profile", "Rule sets")->require_subcommand(1);
-  auto* all = command->add_subcommand("list", "Every rule set there is");
-  add_output(all, context);
-  all->callback([&parsed] { parsed.verb = [](Context& c) { return profile_list(c); }; });
-  auto* one = command->add_subcommand("show", "One rule set, complete, as a file would hold it");
-  one->add_option("name", parsed.profile)->required();
-  one->callback([&parsed] {
-    parsed.verb = [&parsed](Context& c) { return profile_show(c, parsed.profile); };
-  });
 }
 
 void add_list(CLI::App& app, Parsed& parsed, Context& context) {
@@ -391,8 +355,7 @@ int run(int argc, const char* const* argv, Context& context) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "dlo " DLO_VERSION);
   const Grammar grammar{app, context, parsed.verb};
-  add_explain(app, parsed, context);
-  add_profile(app, parsed, context);
+  add_rules(grammar);
   add_list(app, parsed, context);
   add_show_and_stats(app, parsed, context);
   add_retries(app, parsed, context);
@@ -427,7 +390,7 @@ int run(int argc, const char* const* argv, Context& context) {
     return exit_usage;
   }
   fill_from_environment(context);
-  for (std::string* file : {&parsed.explain.config, &parsed.serve.config, &parsed.config.file}) {
+  for (std::string* file : {&parsed.serve.config, &parsed.config.file}) {
     if (file->empty()) *file = variable(context, "DLO_CONFIG");
   }
   try {

@@ -1,11 +1,15 @@
 #include "dlo/core/explain.h"
 
+#include <algorithm>
 #include <charconv>
 #include <ostream>
 
+#include "dlo/cli/client.h"
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
+#include "dlo/core/caution.h"
+#include "dlo/core/id.h"
 #include "dlo/json/json.h"
 #include "dlo/regex/re2_compiler.h"
 
@@ -49,24 +53,84 @@ std::vector<AppliedOverride> overrides_of(const ProfileBook& rules, const std::s
   return all;
 }
 
+/// What is asked about: under which profile, of which source, and how it failed.
+struct Subject {
+  std::string profile;
+  std::string source;
+  Failure failure;
+  std::uint32_t attempt = 1;
+};
+
+/// A dead letter as whoever keeps it shows it: it is asked what its last failure means.
+Result<Subject> subject_of_record(Context& context, const std::string& id) {
+  const auto client = connect(context, Need::look);
+  if (!client) return client.error();
+  const auto reply = ask_for(**client, {"GET", Address("/v1/dead-letters").step(id).text()});
+  if (!reply) return reply.error();
+  const JsonValue& record = reply->value;
+  const JsonValue& why = member(record, "failure");
+  Subject subject;
+  subject.profile = text_of(record, "profile");
+  subject.source = text_of(member(record, "message"), "source");
+  subject.failure.text = bytes_of(why, "text").value_or("");
+  subject.failure.type = bytes_of(why, "type").value_or("");
+  subject.failure.code = text_of(why, "code");
+  if (const auto status = number_of(why, "status"); status > 0) {
+    subject.failure.status = static_cast<int>(status);
+  }
+  const auto attempt = number_of(member(record, "counters"), "attempt");
+  subject.attempt = static_cast<std::uint32_t>(std::max<std::uint64_t>(attempt, 1));
+  return subject;
+}
+
+/// What the command line says comes first, then what the dead letter says.
+Result<Subject> subject_of(Context& context, const ExplainArguments& arguments) {
+  Subject subject;
+  if (!arguments.what.empty() && arguments.error) {
+    return Error{Code::invalid_argument, "cli.explain",
+                 "An error text or id stands beside --error. Say one of them."};
+  }
+  if (parse_id(arguments.what)) {
+    auto found = subject_of_record(context, arguments.what);
+    if (!found) return found.error();
+    subject = std::move(*found);
+  } else if (!arguments.what.empty() || arguments.error) {
+    subject.failure.text = arguments.error.value_or(arguments.what);
+  } else {
+    return Error{Code::invalid_argument, "cli.explain",
+                 "Say what failed: an error text, or the id of a dead letter. For example: "
+                 "dlo explain 'connection reset'"};
+  }
+  if (!arguments.profile.empty()) subject.profile = arguments.profile;
+  if (subject.profile.empty()) subject.profile = default_profile_name;
+  if (!arguments.source.empty()) subject.source = arguments.source;
+  if (!arguments.type.empty()) subject.failure.type = arguments.type;
+  if (!arguments.code.empty()) subject.failure.code = arguments.code;
+  if (arguments.status) subject.failure.status = arguments.status;
+  subject.attempt = arguments.attempt.value_or(subject.attempt);
+  return subject;
+}
+
 }  // namespace
 
 int explain(Context& context, const ExplainArguments& arguments) {
   auto rules = rules_of(context, arguments);
   if (!rules) return fail(context, rules.error());
-  auto profile = rules->find(arguments.profile, arguments.source);
+  auto subject = subject_of(context, arguments);
+  if (!subject) return refuse(context, subject.error());
+  auto profile = rules->find(subject->profile, subject->source);
   if (!profile) return fail(context, profile.error());
+  if (const auto said = caution(*profile, subject->profile); !said.empty()) {
+    context.err << "dlo: " << said << "\n";
+  }
   const auto book = RuleBook::build(std::move(*profile), re2_compiler());
   if (!book) return fail(context, book.error());
 
   Question question;
-  question.outcome.failure.text = arguments.error;
-  question.outcome.failure.type = arguments.type;
-  question.outcome.failure.code = arguments.code;
-  question.outcome.failure.status = arguments.status;
-  question.attempt = arguments.attempt;
+  question.outcome.failure = std::move(subject->failure);
+  question.attempt = subject->attempt;
   question.now = context.now;
-  question.overrides = overrides_of(*rules, arguments.source);
+  question.overrides = overrides_of(*rules, subject->source);
   for (const std::string& text : arguments.counters) {
     auto counter = parse_counter(text);
     if (!counter) return fail(context, counter.error());

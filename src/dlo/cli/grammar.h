@@ -25,7 +25,8 @@ struct Grammar {
   Verb& verb;
 };
 
-void add_acts(const Grammar& grammar);  // resolve, archive, discard, restore, retry, note, tag
+void add_rules(const Grammar& grammar);  // explain, profile
+void add_acts(const Grammar& grammar);   // resolve, archive, discard, restore, retry, note, tag
 void add_replay(const Grammar& grammar);
 void add_jobs(const Grammar& grammar);
 void add_groups(const Grammar& grammar);   // group

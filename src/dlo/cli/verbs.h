@@ -17,15 +17,16 @@ namespace dlo::cli {
 // One function per verb; each answers an Exit. The command line is parsed in cli.cc only.
 
 struct ExplainArguments {
-  std::string config;  // a file whose profiles and sources count too
-  std::string source;  // of the message, for what is overridden there
-  std::string profile = "standard";
-  std::string error;
+  std::string config;   // a file whose profiles and sources count too
+  std::string source;   // of the message, for what is overridden there
+  std::string what;     // error text, or the id of a dead letter (R11)
+  std::string profile;  // empty: that of the dead letter, or `standard`
+  std::optional<std::string> error;
   std::string type;
   std::optional<int> status;
   std::string code;
-  std::uint32_t attempt = 1;
-  std::vector<std::string> counters;  // name=value
+  std::optional<std::uint32_t> attempt;  // empty: that of the dead letter, or 1
+  std::vector<std::string> counters;     // name=value
 };
 int explain(Context& context, const ExplainArguments& arguments);
 
