@@ -148,6 +148,40 @@ HttpResponse retry(const Book& book, const Request& request) {
   return yes_or_no("retried", *retried);
 }
 
+/// Zero: it was not named, and there is none of the usual name.
+Result<std::uint64_t> depth_of(const Book& book, const Request& request, std::string_view name) {
+  const auto* given = request.find(name);
+  const std::string queue = given != nullptr ? *given : std::string(name);
+  const auto window = book.hall == nullptr ? nullptr : book.hall->find(queue);
+  if (window == nullptr && given == nullptr) return std::uint64_t{0};
+  if (window == nullptr) {
+    return Error{Code::not_found, "api.poison", "There is no queue " + in_quotes(queue) + "."};
+  }
+  const auto numbers = window->queue().stats(request.now);
+  if (!numbers) return numbers.error();
+  return numbers->ready + numbers->delayed + numbers->leased + numbers->held;
+}
+
+HttpResponse stats(const Book& book, const Request& request) {
+  JsonWriter json;
+  json.begin_object();
+  for (const std::string_view name : {"orchestrator_queue", "worker_queue"}) {
+    const auto depth = depth_of(book, request, name);
+    if (!depth) return problem_of(depth.error());
+    json.member(name, *depth);
+  }
+  PoisonBook* poison = book.office.extras().poison;
+  for (const auto& [name, kind] :
+       {std::pair("poison_orchestrator_count", PoisonKind::orchestration),
+        std::pair("poison_worker_count", PoisonKind::activity)}) {
+    const auto count = poison == nullptr ? Result<std::uint64_t>(0) : poison->count(kind);
+    if (!count) return problem_of(count.error());
+    json.member(name, *count);
+  }
+  json.end_object();
+  return json_answer(json.take());
+}
+
 using Answer = HttpResponse (*)(const Book&, const Request&);
 
 Route route(std::string_view method, std::string_view pattern, Role role, const Book& book,
@@ -166,6 +200,8 @@ std::vector<Route> poison_routes(Office& office, QueueHall* hall) {
   const Book orchestrations{office, hall, PoisonKind::orchestration};
   const Book activities{office, hall, PoisonKind::activity};
   return {
+      route("GET", "/v1/poison/stats", Role::reader, orchestrations, stats,
+            {"orchestrator_queue", "worker_queue"}),
       route("GET", "/v1/poison/orchestrations", Role::reader, orchestrations, list,
             {"instance", "after", "limit"}),
       route("GET", "/v1/poison/orchestrations/{poison_id}", Role::reader, orchestrations, show),

@@ -8,7 +8,8 @@
 
 namespace dlo::api {
 
-/// Poisoned items of durable runtimes (S3-31..38), by kind.
+/// Poisoned items of durable runtimes (S3-31..39), by kind.
+///   GET    /v1/poison/stats                        ?orchestrator_queue= ?worker_queue=
 ///   GET    /v1/poison/orchestrations               ?instance=
 ///   GET    /v1/poison/orchestrations/{poison_id}
 ///   DELETE /v1/poison/orchestrations/{poison_id}   {"removed": true|false}

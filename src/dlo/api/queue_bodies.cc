@@ -115,6 +115,12 @@ AbandonOptions read_abandon(JsonFields& fields) {
   if (fields.has("max_abandon_count"))
     options.max_abandon_count = fields.small("max_abandon_count");
   options.delay = fields.millis("delay_ms");
+  if (fields.has("delay")) {
+    const auto delay = parse_duration(fields.text("delay"));
+    if (!delay) fields.complain("delay", delay.error().detail);
+    if (delay) options.delay = *delay;
+    if (fields.has("delay_ms")) fields.complain("delay", "stands beside `delay_ms`: use one");
+  }
   if (options.delay < Millis{0} || options.delay > longest_duration) {
     fields.complain("delay_ms", "must be from 0 to ten years");
   }

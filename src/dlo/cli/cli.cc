@@ -197,7 +197,6 @@ void add_poison(CLI::App& app, Parsed& parsed, Context& context) {
   const auto verb = [&](const char* name, const char* about,
                         int (*run)(Context&, const PoisonArguments&)) {
     auto* sub = command->add_subcommand(name, about);
-    sub->add_option("kind", arguments.kind, "orchestrations or activities")->required();
     add_target(sub, context);
     add_output(sub, context);
     sub->callback([&parsed, run] {
@@ -205,18 +204,28 @@ void add_poison(CLI::App& app, Parsed& parsed, Context& context) {
     });
     return sub;
   };
-  auto* all = verb("list", "What is poisoned", poison_list);
+  const auto of_kind = [&](CLI::App* sub) {
+    sub->add_option("kind", arguments.kind, "orchestrations or activities")->required();
+    return sub;
+  };
+  auto* all = of_kind(verb("list", "What is poisoned", poison_list));
   all->add_option("--instance", arguments.instance, "Of this instance only");
   all->add_option("--limit", arguments.limit, "So many at once, 100 unless told")
       ->check(CLI::Range(1, 1000));
   all->add_option("--after", arguments.after, "Behind this id, to read on");
-  verb("show", "One item with its input", poison_show)->add_option("id", arguments.id)->required();
-  auto* remove = verb("remove", "Acknowledge and discard; prints true or false", poison_remove);
-  remove->add_option("id", arguments.id)->required();
-  remove->add_flag("--yes", arguments.yes, "It is meant");
-  verb("retry", "Back to its queue, count reset; prints true or false", poison_retry)
+  of_kind(verb("show", "One item with its input", poison_show))
       ->add_option("id", arguments.id)
       ->required();
+  auto* remove =
+      of_kind(verb("remove", "Acknowledge and discard; prints true or false", poison_remove));
+  remove->add_option("id", arguments.id)->required();
+  remove->add_flag("--yes", arguments.yes, "It is meant");
+  of_kind(verb("retry", "Back to its queue, count reset; prints true or false", poison_retry))
+      ->add_option("id", arguments.id)
+      ->required();
+  auto* numbers = verb("stats", "How many wait in both queues and are poisoned", poison_stats);
+  numbers->add_option("--orchestrator-queue", arguments.orchestrator_queue, "Its queue");
+  numbers->add_option("--worker-queue", arguments.worker_queue, "The queue of activities");
 }
 
 /// `command` runs `verb` with the queue arguments.

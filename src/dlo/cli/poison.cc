@@ -74,6 +74,25 @@ int poison_list(Context& context, const PoisonArguments& arguments) {
   return items.empty() ? exit_nothing_matched : exit_ok;
 }
 
+int poison_stats(Context& context, const PoisonArguments& arguments) {
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  const auto reply =
+      ask_for(**client, {"GET", Address("/v1/poison/stats")
+                                    .with_some("orchestrator_queue", arguments.orchestrator_queue)
+                                    .with_some("worker_queue", arguments.worker_queue)
+                                    .text()});
+  if (!reply) return refuse(context, reply.error());
+  if (!is_for_people(context)) {
+    context.out << *reply->text << "\n";
+    return exit_ok;
+  }
+  for (const JsonMember& each : reply->value.members) {
+    context.out << std::string(each.name) << "  " << text_of(reply->value, each.name) << "\n";
+  }
+  return exit_ok;
+}
+
 int poison_show(Context& context, const PoisonArguments& arguments) {
   auto address = address_of(arguments);
   if (!address) return refuse(context, address.error());

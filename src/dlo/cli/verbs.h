@@ -112,12 +112,15 @@ struct PoisonArguments {
   std::int64_t after = 0;
   std::int64_t id = 0;
   bool yes = false;
+  std::string orchestrator_queue;  // of the runtime; empty: as it is usually called
+  std::string worker_queue;
 };
-// Poisoned items of durable runtimes (S3-31..38).
+// Poisoned items of durable runtimes (S3-31..39).
 int poison_list(Context& context, const PoisonArguments& arguments);
 int poison_show(Context& context, const PoisonArguments& arguments);
 int poison_remove(Context& context, const PoisonArguments& arguments);
 int poison_retry(Context& context, const PoisonArguments& arguments);
+int poison_stats(Context& context, const PoisonArguments& arguments);
 
 struct TokenArguments {
   std::string name;

@@ -8,11 +8,23 @@
 namespace dlo {
 namespace {
 
+/// S3-10, S3-11.
+void write_message_type(JsonWriter& json, const std::optional<Activity>& activity) {
+  json.key("message_type");
+  if (!activity) {
+    json.text("Orchestration");
+    return;
+  }
+  json.begin_object().key("Activity").begin_object();
+  json.member("activity_name", activity->name).member("activity_id", activity->id);
+  json.end_object().end_object();
+}
+
 void write_members(JsonWriter& json, const PoisonItem& item) {
   json.key("poison_id").number(item.poison_id);
-  json.member("kind", item.activity ? "activity" : "orchestration")
-      .member("id", to_string(item.record))
-      .member("instance_id", item.instance_id);
+  json.member("kind", item.activity ? "activity" : "orchestration");
+  write_message_type(json, item.activity);
+  json.member("id", to_string(item.record)).member("instance_id", item.instance_id);
   if (item.activity) {
     json.member("execution_id", item.execution_id)
         .member("activity_name", item.activity->name)

@@ -57,6 +57,57 @@ TEST_F(PoisonTest, ItemsAreListedByKindAndInstance) {  // S3-31, S3-32, S3-37
   EXPECT_EQ(get("/v1/poison/orchestrations").at("items.1"), "?");
 }
 
+TEST_F(PoisonTest, AnItemNamesItsMessageTypeAsTheErrorValueDoes) {  // S3-10, S3-11
+  poison("i1", "");
+  poison("i1", "charge");
+  EXPECT_EQ(get("/v1/poison/orchestrations").at("items.0.message_type"), "Orchestration");
+  const Told activities = get("/v1/poison/activities");
+  EXPECT_EQ(activities.at("items.0.message_type.Activity.activity_name"), "charge") << activities;
+  EXPECT_EQ(activities.at("items.0.message_type.Activity.activity_id"), "9");
+}
+
+TEST_F(PoisonTest, TheFourNumbersOfARuntimeAreToBeHad) {  // S3-39
+  poison("i1", "");
+  poison("i1", "charge");
+  poison("i2", "charge");
+  say("PUT", "/v1/queues/worker_queue", R"({"profile":"durable"})");
+  ask("POST", "/v1/queues/worker_queue/messages", "x");
+  ask("POST", "/v1/queues/work/messages", "x");
+  ask("POST", "/v1/queues/work/messages", "x");
+  const Told usual = get("/v1/poison/stats");
+  EXPECT_EQ(usual.at("poison_orchestrator_count"), "1") << usual;
+  EXPECT_EQ(usual.at("poison_worker_count"), "2");
+  EXPECT_EQ(usual.at("orchestrator_queue"), "0");
+  EXPECT_EQ(usual.at("worker_queue"), "1");
+  EXPECT_EQ(get("/v1/poison/stats?orchestrator_queue=work").at("orchestrator_queue"), "2");
+  EXPECT_EQ(get("/v1/poison/stats?worker_queue=nowhere").status(), 404);
+}
+
+TEST_F(PoisonTest, AnAbandonWaitsAsLongAsItsDelaySays) {  // R11
+  say("PUT", "/v1/queues/work", R"({"profile":"durable"})");
+  ask("POST", "/v1/queues/work/messages", "x");
+  std::string lease;
+  const auto is_there = [&] {
+    const Told got = ask("POST", "/v1/queues/work/receive");
+    lease = got.at("messages.0.lease");
+    return lease != "?";
+  };
+  const auto abandon = [&](const std::string& delay) {
+    return say("POST", "/v1/queues/work/settle",
+               R"({"outcome":"abandon",)" + delay + R"(,"lease":")" + lease + "\"}");
+  };
+  ASSERT_TRUE(is_there());
+  EXPECT_EQ(abandon(R"("delay":"soon")").status(), 400);
+  EXPECT_EQ(abandon(R"("delay":"5s","delay_ms":5)").status(), 400);
+  for (const char* delay : {R"("delay":"5s")", R"("delay_ms":5000)"}) {
+    EXPECT_EQ(abandon(delay).at("fate"), "released");
+    clock_.advance(std::chrono::milliseconds{4'999});
+    EXPECT_FALSE(is_there()) << delay;
+    clock_.advance(std::chrono::milliseconds{1});
+    EXPECT_TRUE(is_there()) << delay;
+  }
+}
+
 TEST_F(PoisonTest, TheBookIsReadByPages) {
   for (const std::string instance : {"i1", "i2", "i3"}) poison(instance, "charge");
   const Told first = get("/v1/poison/activities?limit=2");

@@ -71,14 +71,17 @@ PoisonItem activity() {
 
 TEST(PoisonJson, AnOrchestrationHasTheFieldsOfItsDocument) {  // S3-37
   EXPECT_EQ(to_json(orchestration()),
-            R"({"poison_id":9,"kind":"orchestration","id":"00000000000000010000000000000002",)"
+            R"({"poison_id":9,"kind":"orchestration","message_type":"Orchestration",)"
+            R"("id":"00000000000000010000000000000002",)"
             R"("instance_id":"order-7","abandon_count":11,"last_error":null,)"
             R"("poisoned_at":"2026-03-01T12:00:00.000Z"})");
 }
 
 TEST(PoisonJson, AnActivityAddsItsExecutionNameAndId) {  // S3-37
   EXPECT_EQ(to_json(activity()),
-            R"({"poison_id":9,"kind":"activity","id":"00000000000000010000000000000002",)"
+            R"({"poison_id":9,"kind":"activity",)"
+            R"("message_type":{"Activity":{"activity_name":"Charge","activity_id":5}},)"
+            R"("id":"00000000000000010000000000000002",)"
             R"("instance_id":"order-7","execution_id":3,"activity_name":"Charge","activity_id":5,)"
             R"("abandon_count":11,"last_error":"card \"declined\"",)"
             R"("poisoned_at":"2026-03-01T12:00:00.000Z"})");
