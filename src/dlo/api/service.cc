@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <iterator>
-#include <span>
 #include <utility>
 
 #include "dlo/api/acts.h"
@@ -15,6 +14,7 @@
 #include "dlo/api/jobs.h"
 #include "dlo/api/poison.h"
 #include "dlo/api/queues.h"
+#include "dlo/api/replay_targets.h"
 #include "dlo/api/tokens.h"
 
 namespace dlo::api {
@@ -56,29 +56,6 @@ HttpResponse readiness(WatchedOffice& office, const EmbeddedQueues* queues, bool
 void append(std::vector<Route>& routes, std::vector<Route> more) {
   routes.insert(routes.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
-}
-
-/// Dead letters are sent back to queues of this server.
-ReplayTargets queues_of(QueueHall* hall,
-                        std::function<Result<Profile>(const DeadLetter&)> profile) {
-  const auto find = [hall](const std::string& name) -> Result<std::shared_ptr<QueueWindow>> {
-    if (hall != nullptr) return hall->get(name);
-    return Error{Code::not_found, "api.jobs", "This server has no queues to send anything to."};
-  };
-  return {[find](const std::string& name) -> Result<void> {
-            const auto window = find(name);
-            return window ? Result<void>{} : window.error();
-          },
-          [find](const std::string& name, std::span<const Publication> messages,
-                 TimePoint now) -> Result<void> {
-            const auto window = find(name);
-            if (!window) return window.error();
-            const auto sent = (*window)->queue().publish(messages, now);
-            if (!sent) return sent.error();
-            (*window)->wake();
-            return {};
-          },
-          std::move(profile)};
 }
 
 }  // namespace
@@ -134,18 +111,19 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
          token_routes(tokens_, [this] { return front_->router().actions(); }, options.version));
   append(routes, events_.routes());
   const ReplayTargets targets =
-      queues_of(hall_.get(), [this](const DeadLetter& record) { return profile_of(record); });
-  if (options.works_on_jobs) {
-    JobRunner::Options running;
-    running.discard_grace = options.discard_grace;
-    runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets, running);
-  }
+      replay_targets(hall_.get(), options.retries,
+                     [this](const DeadLetter& record) { return profile_of(record); });
   retries_ = std::make_unique<Retries>(
       Retries::Parts{
           office_, timer_, clock, desk_.intake(), targets, options.origin,
           [this] { return hall_ == nullptr ? std::vector<std::string>{} : hall_->names(); }},
       options.retries, options.rules, options.regex);
   append(routes, retries_->routes());
+  if (options.works_on_jobs) {
+    JobRunner::Options running;
+    running.discard_grace = options.discard_grace;
+    runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets, running);
+  }
   const JobParts parts{office, jobs_, targets, [this] {
                          if (runner_ != nullptr) runner_->wake();
                        }};

@@ -36,12 +36,15 @@ void JobRunner::stop() {
     stopping_ = true;
     changed_.notify_all();
   }
+  stop_.request_stop();
   if (thread_.joinable()) thread_.join();
 }
 
 Result<Stepped> JobRunner::step_of(const Job& job, const JobProgress& before, std::size_t most,
                                    TimePoint now) {
-  if (job.spec.replay) return replay_step(office_, targets_, job, before, most, now);
+  if (job.spec.replay) {
+    return replay_step(office_, targets_, job, before, most, now, stop_.get_token());
+  }
   return step(office_, job, before, most, now,
               [this](const std::string& source) { return bool(targets_.check(source)); });
 }

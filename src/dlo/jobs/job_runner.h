@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -37,7 +38,7 @@ class JobRunner {
 
   /// There may be something to do: a job was started, resumed, paused or cancelled.
   void wake();
-  /// Finishes the write it is at.
+  /// Finishes the write it is at; an executor is interrupted, and its message run again later.
   void stop();
 
   /// One turn of every running job; when to look again, if a rate or the office asks for patience,
@@ -64,6 +65,7 @@ class JobRunner {
   std::condition_variable changed_;
   bool woken_ = true;  // at first: what an earlier process left
   bool stopping_ = false;
+  std::stop_source stop_;  // what an executor is at
   std::thread thread_;
 };
 

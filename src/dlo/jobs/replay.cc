@@ -17,6 +17,10 @@ bool is_stripped(const Header& header, const std::vector<std::string>& names) {
   });
 }
 
+Result<ReplayTarget> executor_of(const ReplayTargets& targets, const std::string& target) {
+  return targets.executor ? targets.executor(target) : find_executor(nullptr, target, Millis{0});
+}
+
 ReplayRules rules_for(const ReplayTargets& targets, const DeadLetter& record) {
   const auto profile = targets.profile ? targets.profile(record) : find_profile(record.profile);
   if (!profile) return {};

@@ -12,13 +12,14 @@
 #include "dlo/core/profile.h"
 #include "dlo/core/ramp.h"
 #include "dlo/core/result.h"
+#include "dlo/jobs/replay_target.h"
 #include "dlo/store/query.h"
 
 namespace dlo {
 
 /// How dead letters are sent back.
 struct ReplaySpec {
-  std::string target;  // a queue; empty: each to the source it came from
+  std::string target;  // a queue or exec:NAME; empty: each to the source it came from
   std::uint64_t canary = 0;
   std::uint32_t success_percent = 95;
   Millis watch{60'000};                       // not back by then: presumed cured (R24)
@@ -33,14 +34,20 @@ struct ReplaySpec {
 
 /// Where messages can be sent, and by which rules they live. All from any thread.
 struct ReplayTargets {
-  /// Why nothing can be sent to a queue of this name; ok if it can.
+  /// Why nothing can be sent to a queue or executor of this name; ok if it can.
   std::function<Result<void>(const std::string& target)> check;
   /// All or none; ok once the target has them durably. A repeat (by `dedupe_id`) is dropped there.
   std::function<Result<void>(const std::string& target, std::span<const Publication>, TimePoint)>
       send;
   /// The profile a dead letter goes by, as it is configured now; empty: the built-in ones.
   std::function<Result<Profile>(const DeadLetter& record)> profile{};
+  /// The executor that `exec:NAME` means; empty: there are none.
+  std::function<Result<ReplayTarget>(const std::string& target)> executor{};
 };
+
+/// Not_found, with those there are, if `target` is no executor.
+[[nodiscard]] Result<ReplayTarget> executor_of(const ReplayTargets& targets,
+                                               const std::string& target);
 
 /// What of its profile matters to a dead letter that is sent back; the usual if there is none.
 struct ReplayRules {

@@ -22,6 +22,7 @@ struct Batch {
 }  // namespace
 
 Result<Stepped> ReplayWork::send_taken() {
+  if (is_executor(spec_.target)) return run_taken(progress_.sending.front());
   std::map<std::string, Batch> batches;
   Tried tried{progress_};
   tried.next.sending.clear();

@@ -23,6 +23,7 @@ void leave(const RecordId& id, std::string_view outcome, std::uint64_t& count,
 }  // namespace
 
 Result<Stepped> ReplayWork::run(std::size_t most) {
+  if (is_executor(spec_.target)) most = 1;
   if (!progress_.sending.empty()) return send_taken();
   const RampStep wave = next_wave(spec_.ramp(), progress_.counts.tally());
   if (wave.kind == RampStep::Kind::stop) return stop();
@@ -200,8 +201,9 @@ Result<void> ReplayWork::take_and_repair(const RecordDetail& detail, const Recip
 }
 
 Result<Stepped> replay_step(Office& office, const ReplayTargets& targets, const Job& job,
-                            const JobProgress& progress, std::size_t most, TimePoint now) {
-  return ReplayWork(office, targets, job, progress, now).run(most);
+                            const JobProgress& progress, std::size_t most, TimePoint now,
+                            const std::stop_token& stop) {
+  return ReplayWork(office, targets, job, progress, now, stop).run(most);
 }
 
 }  // namespace dlo

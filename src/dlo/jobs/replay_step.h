@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stop_token>
+
 #include "dlo/core/result.h"
 #include "dlo/jobs/job_step.h"
 #include "dlo/jobs/replay.h"
@@ -10,9 +12,12 @@ namespace dlo {
 /// As `step`, for a job that sends dead letters back. Each goes through
 ///   taken (replaying, with the job's cursor) → sent → written down (replayed) → cured or returned
 /// Who is killed in between sends what was taken once more, under the same ids, and nothing else:
-/// targets that know repeats drop them.
+/// targets that know repeats drop them. An executor says at once how it ended: one is taken, run
+/// and written down as resolved or as dead again, then the next; `stop` interrupts it, and what it
+/// was at is run again.
 [[nodiscard]] Result<Stepped> replay_step(Office& office, const ReplayTargets& targets,
                                           const Job& job, const JobProgress& progress,
-                                          std::size_t most, TimePoint now);
+                                          std::size_t most, TimePoint now,
+                                          const std::stop_token& stop = {});
 
 }  // namespace dlo

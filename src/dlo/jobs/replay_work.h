@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,17 +19,18 @@
 namespace dlo {
 
 /// One step of a replay, for `replay_step.h` alone. Taking is in replay_step.cc, sending in
-/// replay_send.cc, watching in replay_watch.cc.
+/// replay_send.cc, running in replay_run.cc, watching in replay_watch.cc.
 class ReplayWork {
  public:
   ReplayWork(Office& office, const ReplayTargets& targets, const Job& job, JobProgress progress,
-             TimePoint now)
+             TimePoint now, const std::stop_token& stop)
       : office_(office),
         targets_(targets),
         job_(job),
         spec_(*job.spec.replay),
         progress_(std::move(progress)),
-        now_(now) {}
+        now_(now),
+        stop_(stop) {}
 
   Result<Stepped> run(std::size_t most);
 
@@ -61,6 +63,8 @@ class ReplayWork {
 
   /// Sends what was taken, by this process or one that died, and writes that down.
   Result<Stepped> send_taken();
+  /// Runs the one that was taken where its outcome is known at once (replay_run.cc).
+  Result<Stepped> run_taken(const Taken& taken);
   /// Taken, and not `replaying` any more: it came back or was cured before we could write that it
   /// was sent, or a person stepped in.
   void settle_early(const Result<RecordDetail>& detail, const Taken& taken, JobProgress& next,
@@ -102,6 +106,7 @@ class ReplayWork {
   const ReplaySpec& spec_;
   JobProgress progress_;
   TimePoint now_;
+  std::stop_token stop_;
   std::map<std::string, std::optional<std::string>> ways_{};  // what `no_way_to` found out
 };
 

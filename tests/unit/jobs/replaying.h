@@ -1,8 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,7 +50,18 @@ class ReplayTest : public JobsTest {
     return ids;
   }
   Result<Stepped> go(const Job& job, std::size_t most = 100, TimePoint now = noon) {
-    return replay_step(office_, targets(), job, must(book_.progress(job.id)), most, now);
+    ReplayTargets all = targets();
+    if (table_ != nullptr) {
+      all.executor = [this](const std::string& name) {
+        return find_executor(table_, name, Millis{500});
+      };
+      all.check = [this](const std::string& name) -> Result<void> {
+        const auto found = find_executor(table_, name, Millis{500});
+        return found ? Result<void>{} : found.error();
+      };
+    }
+    return replay_step(office_, all, job, must(book_.progress(job.id)), most, now,
+                       stop_.get_token());
   }
   /// The message died again, as the engine would record it.
   void come_back(std::size_t i, std::uint32_t occurrence) {
@@ -61,6 +74,8 @@ class ReplayTest : public JobsTest {
     must(office_.apply({&change, 1}));
   }
 
+  std::shared_ptr<HandlerTable> table_;  // of executors
+  std::stop_source stop_;
   std::vector<Publication> arrived_;
   std::set<std::string> known_;
   std::size_t sent_ = 0;
