@@ -1,16 +1,20 @@
 // A process that is made to be killed: a queue, an engine and an office, as people run them. Sends
 // messages into the queue and works on them; says of each message that was acknowledged as sent, in
-// sent.log, and of each whose handler was content, in done.log.
+// sent.log, of each whose handler was content, in done.log, and of each whose completion the queue
+// acknowledged, in gone.log.
 //   pair_worker DIRECTORY LIFE send|drain
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <fcntl.h>
 #include <iostream>
+#include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <variant>
 #include <vector>
 
 #include "dlo/broker/embedded/embedded_queues.h"
@@ -54,6 +58,58 @@ Outcome handle(const Message& message, const RunContext& context, int done) {
   tell(done, message.id + "\n");
   return outcome;
 }
+
+/// The queue as the engine sees it; every completion it acknowledges is told.
+class Witnessed final : public Broker {
+ public:
+  Witnessed(Broker& queue, int log) : queue_(queue), log_(log) {}
+
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override {
+    auto received = queue_.receive(request, now);
+    if (!received) return received;
+    const std::lock_guard lock(mutex_);
+    for (const Delivery& each : *received) ids_[each.lease] = each.message->id;
+    return received;
+  }
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override {
+    return queue_.start(leases, now);
+  }
+  Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
+                                           TimePoint now) override {
+    auto answers = queue_.settle(settlements, now);
+    if (!answers) return answers;
+    std::string lines;
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < settlements.size(); ++i) {
+      const auto found = ids_.find(settlements[i].lease);
+      if (found == ids_.end()) continue;
+      if (std::holds_alternative<Completed>(settlements[i].ending) &&
+          (*answers)[i].settled == Settled::done) {
+        lines += found->second + "\n";
+      }
+      ids_.erase(found);
+    }
+    if (!lines.empty()) tell(log_, lines);
+    return answers;
+  }
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                  Millis lease_for) override {
+    return queue_.renew(leases, now, lease_for);
+  }
+  Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
+                                             TimePoint now) override {
+    return queue_.publish(messages, now);
+  }
+  Result<SourceStats> stats(TimePoint now) override { return queue_.stats(now); }
+  QueueAdmin* admin() noexcept override { return queue_.admin(); }
+  void close() noexcept override { queue_.close(); }
+
+ private:
+  Broker& queue_;
+  const int log_;
+  std::mutex mutex_;
+  std::map<LeaseToken, std::string> ids_;
+};
 
 void send_for_ever(EmbeddedQueue& queue, const Clock& clock, const std::string& life, int log,
                    const std::stop_token& stop) {
@@ -113,7 +169,8 @@ int work(const std::string& directory, const std::string& life, bool sending) {
   options.lease_for = Millis{250};
   options.receive_wait = Millis{5};
   options.suspect_window = Millis{100};
-  Processor processor({.source = **queue,
+  Witnessed witnessed(**queue, open_log(directory + "/gone.log"));
+  Processor processor({.source = witnessed,
                        .office = **office,
                        .rules = hurried_rules(),
                        .handlers = std::move(handlers),
