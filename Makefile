@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 DATA ?= ./dlo-data
-LISTEN ?= 127.0.0.1:8425
+LISTEN ?= 127.0.0.1:8080
 FUZZ_SECONDS ?= 60
 TESTS ?= .
 

@@ -1,5 +1,4 @@
-// A program with an office inside: a queue in memory, a handler, and a durable place on disk for
-// what the handler could not do.
+// An office inside a program: a queue, a handler, and a place on disk for what it could not do.
 #include <cstdlib>
 #include <dlo/dlo.h>
 #include <iostream>

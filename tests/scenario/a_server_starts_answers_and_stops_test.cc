@@ -1,5 +1,9 @@
+#include <fcntl.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "scenario/program.h"
 #include "support/temporary_directory.h"
@@ -27,6 +31,32 @@ TEST(Scenario, AServerStartsAnswersRefusesASecondWriterAndStopsOnSigterm) {
   EXPECT_EQ(server.stop(SIGTERM), 0);
   const Ended again = run_dlo({"list", "--data", place.path()});
   EXPECT_EQ(again.code, 4) << again.err;
+}
+
+TEST(Scenario, AServerStopsOnCtrlCAsItDoesOnSigterm) {
+  const TemporaryDirectory place;
+  Running server({"serve", "--data", place.path(), "--listen", "127.0.0.1:0"});
+  const int port = port_in(server.read_until("/healthz"));
+  EXPECT_NE(http_get(port, "/healthz").find("200 OK"), std::string::npos);
+  EXPECT_EQ(server.stop(SIGINT), 0);
+  const Ended again = run_dlo({"list", "--data", place.path()});
+  EXPECT_EQ(again.code, 4) << again.err;  // it opens, and is empty
+}
+
+// An office that takes long to open, here because its key comes from somebody who does not answer.
+TEST(Scenario, ASignalEndsAServerThatIsStillOpening) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const TemporaryDirectory place;
+    const std::string pipe = place.path() + "/key";
+    const std::string config = place.path() + "/dlo.yaml";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    std::ofstream(config) << "vault: {key_file: " << pipe << "}\n";
+    Running server({"serve", "--data", place.path() + "/office", "--listen", "127.0.0.1:0",
+                    "--config", config});
+    const int writer = ::open(pipe.c_str(), O_WRONLY);  // returns once the server reads
+    EXPECT_EQ(server.stop(signal), 128 + signal);
+    ::close(writer);
+  }
 }
 
 TEST(Scenario, AKilledServerLeavesAnOfficeThatOpensAgain) {

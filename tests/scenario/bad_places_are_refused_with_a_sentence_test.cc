@@ -32,5 +32,15 @@ TEST(Scenario, ABadPlaceIsRefusedWithASentence) {
   EXPECT_EQ(resolved.err.find("There is no office"), std::string::npos) << resolved.err;
 }
 
+TEST(Scenario, AnEmptyOfficeFileIsCalledThat) {
+  const TemporaryDirectory place;
+  std::ofstream(place.path() + "/office.db").flush();
+  const Ended looked = run_dlo({"list", "--data", place.path()});
+  EXPECT_EQ(looked.code, 1) << looked.out;
+  EXPECT_NE(looked.err.find("empty file"), std::string::npos) << looked.err;
+  EXPECT_EQ(looked.err.find("schema version"), std::string::npos) << looked.err;
+  EXPECT_EQ(std::filesystem::file_size(place.path() + "/office.db"), 0U);
+}
+
 }  // namespace
 }  // namespace dlo::testing

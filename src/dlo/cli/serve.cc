@@ -1,7 +1,10 @@
 #include <array>
 #include <csignal>
+#include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <ostream>
+#include <stop_token>
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
@@ -96,6 +99,8 @@ std::string node_name() {
 }
 
 /// Blocks SIGINT, SIGTERM and SIGHUP everywhere and hands them to one thread: no work in a handler.
+/// Until `opened` the first two end the process at once: nothing was acknowledged yet, and a
+/// migration that is cut short begins again.
 class Signals {
  public:
   Signals() {
@@ -105,6 +110,11 @@ class Signals {
     sigaddset(&set_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
+    opening_ = std::jthread([](const std::stop_token& stop) { end_process_on_signal(stop); });
+  }
+  void opened() {
+    opening_.request_stop();
+    if (opening_.joinable()) opening_.join();
   }
   int wait() {
     int number = 0;
@@ -113,7 +123,19 @@ class Signals {
   }
 
  private:
+  static void end_process_on_signal(const std::stop_token& stop) {
+    constexpr timespec a_moment{0, 20'000'000};
+    sigset_t ending{};
+    sigemptyset(&ending);
+    for (const int each : {SIGINT, SIGTERM}) sigaddset(&ending, each);
+    while (!stop.stop_requested()) {
+      const int number = sigtimedwait(&ending, nullptr, &a_moment);
+      if (number > 0) std::_Exit(128 + number);
+    }
+  }
+
   sigset_t set_{};
+  std::jthread opening_;
 };
 
 /// Takes over what may change while the server runs: all of it, or nothing and the reasons.
@@ -263,6 +285,7 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   });
   if (!server) return fail(context, server.error());
   const std::string url = url_of(options, (*server)->port());
+  signals.opened();
   const PostedNote note(context.data, url);  // so that commands on this directory find the server
   context.out << "dlo serves the office in '" << context.data << "' on " << url
               << "  (health: /healthz; stop with Ctrl-C)" << std::endl;

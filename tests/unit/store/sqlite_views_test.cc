@@ -49,6 +49,39 @@ TEST_F(SqliteViews, ShowOwnedOpenRecordsByKind) {
   EXPECT_EQ(ask_office("SELECT count(*) FROM poison_orchestrator_queue"), "0");
 }
 
+// What somebody removed, or sent back, is nobody's to deal with.
+TEST_F(SqliteViews, LeaveOutWhatWasRemovedOrSentBack) {
+  struct Way {
+    std::uint64_t n;
+    std::vector<Status> through;
+  };
+  const std::vector<Way> ways = {{1, {Status::discarding}},
+                                 {2, {Status::discarding, Status::discarded}},
+                                 {3, {Status::archived}},
+                                 {4, {Status::replaying}},
+                                 {5, {Status::replaying, Status::replayed}}};
+  for (const auto& [n, through] : ways) {
+    for (const std::optional<Activity>& activity :
+         {std::optional<Activity>(), std::optional(Activity{"pay", n})}) {
+      const std::uint64_t number = activity ? n + 100 : n;
+      const std::string view = activity ? "poison_worker_queue" : "poison_orchestrator_queue";
+      must_apply(*office_, {append_of(owned(number, activity))});
+      const std::string count = "SELECT count(*) FROM " + view + " WHERE instance_id = 'instance-" +
+                                std::to_string(number) + "'";
+      EXPECT_EQ(ask_office(count), "1") << view;
+      for (const Status to : through) {
+        Transition move;
+        move.id = letter(number).id;
+        move.to = to;
+        move.now = noon;
+        if (to == Status::replaying) move.lease_for = Millis{1'000};
+        must_apply(*office_, {move});
+        EXPECT_EQ(ask_office(count), "0") << view << " shows one that is " << name_of(to);
+      }
+    }
+  }
+}
+
 TEST_F(SqliteViews, AnItemWithoutErrorHasNoLastError) {
   DeadLetter record = owned(1, std::nullopt);
   record.failure = {};

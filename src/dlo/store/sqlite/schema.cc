@@ -263,6 +263,11 @@ void require_current(Connection& db, std::span<const Migration> steps) {
   const std::int64_t have = schema_version(db);
   const std::int64_t want = steps.empty() ? 0 : steps.back().version;
   if (have == want) return;
+  if (have == 0) {
+    throw Failed{
+        refused("the office is an empty file: whoever made it did not get any further; "
+                "open it once for writing, as `dlo serve` does, or remove the file")};
+  }
   if (have > want) {
     throw Failed{refused("the office has schema version " + std::to_string(have) +
                          ", this program knows up to " + std::to_string(want) +
