@@ -7,6 +7,8 @@
 #include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/watch.h"
+#include "dlo/core/spelling.h"
+#include "dlo/jobs/replay_target.h"
 
 namespace dlo::cli {
 namespace {
@@ -40,7 +42,8 @@ std::string target_of(const JsonValue& job) {
   if (text_of(job, "act") != "replay") return {};
   const std::string target = text_of(job, "target");
   std::string text =
-      target.empty() ? ", each to the queue it came from" : ", to queue \"" + target + "\"";
+      target.empty() ? ", each to the queue it came from"
+                     : (is_executor(target) ? ", each run by " : ", to queue ") + in_quotes(target);
   if (const auto canary = number_of(job, "canary"); canary > 0) {
     text += ", " + std::to_string(canary) + " of them first; it stops if fewer than " +
             text_of(job, "success_percent") + " % stay cured";
