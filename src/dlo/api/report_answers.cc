@@ -21,14 +21,14 @@ std::string_view name_of(Effect effect) noexcept {
   return "kept";
 }
 
-void write_verdict(JsonWriter& json, const Reported& reported) {
-  const Decision& decision = reported.decision;
+void write_verdict(JsonWriter& json, const TaskAnswer& answer) {
+  const Decision& decision = answer.reported->decision;
   if (const auto* death = std::get_if<DeadLetterAs>(&decision.verdict)) {
     json.member("reason", death->reason);
   } else if (const auto* again = std::get_if<RetryAt>(&decision.verdict)) {
-    json.member("retry_at", again->when);
+    if (answer.waits_for.empty()) json.member("retry_at", again->when);
     json.member("delay_ms", static_cast<std::uint64_t>(again->delay.count()));
-    if (reported.record) json.member("next_retry_at", again->when);
+    if (answer.next_retry_at) json.member("next_retry_at", *answer.next_retry_at);
   } else if (const auto* rejected = std::get_if<RejectToCaller>(&decision.verdict)) {
     json.member("reason", rejected->reason);
   }
@@ -56,7 +56,13 @@ void write_outcome(JsonWriter& json, const TaskAnswer& answer) {
     json.null();
   }
   json.member("category", decision.category).member("rule", decision.rule);
-  write_verdict(json, reported);
+  write_verdict(json, answer);
+  if (!answer.waits_for.empty()) {
+    json.key("waits_for").begin_array();
+    for (const std::string& task : answer.waits_for) json.text(task);
+    json.end_array();
+    if (!answer.reason.empty()) json.member("reason", answer.reason);
+  }
   if (reported.rules != nullptr) {
     json.member("policy", answer.policy);
     json.member("limit", std::uint64_t{reported.rules->limit_for(decision.category)});
@@ -80,6 +86,7 @@ HttpResponse with_error(HttpResponse problem, const std::string& given) {
 
 HttpResponse problem_of_refusal(const TaskRefusal& refusal) {
   if (refusal.code == "dlq_disabled") return problem(409, "dlq_disabled", refusal.error.detail);
+  if (refusal.code == "cycle") return problem(409, "cycle", refusal.error.detail);
   return problem_of(refusal.error);
 }
 

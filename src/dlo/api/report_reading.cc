@@ -89,6 +89,10 @@ void read_retry(JsonFields& fields, Reading& reading) {
     reading.asked.max_retries =
         static_cast<std::uint32_t>(fields.number("max_retries", most_retries));
   }
+  for (const JsonValue& task : fields.items("depends_on")) {
+    if (task.kind != JsonKind::string) fields.complain("depends_on", "must hold task ids");
+    reading.depends_on.push_back(task.text());
+  }
   reading.category = fields.text("category");
   if (fields.has("requested")) reading.requested = fields.boolean("requested");
 }

@@ -230,6 +230,8 @@ HttpResponse Retries::statistics() {
               static_cast<std::uint64_t>(settings_.interval.count() / 1'000));
   const Counts intake = parts_.intake.counts();
   write_counts(json, "intake", intake);
+  const auto held = parts_.dependencies ? parts_.dependencies() : Dependencies::Numbers{};
+  write_counts(json, "dependencies", {{"waiting", held.waiting}, {"blocked", held.blocked}});
   write_circuits(json, settings_.executors.get());
   write_alerts(json, alerts_of({utilisation, exhausted, numbers->lifetime.retry_success,
                                 numbers->lifetime.retry_failed}));

@@ -12,6 +12,7 @@
 #include "dlo/core/profile_book.h"
 #include "dlo/engine/clock.h"
 #include "dlo/jobs/replay.h"
+#include "dlo/retries/dependencies.h"
 #include "dlo/retries/report_intake.h"
 #include "dlo/retries/retry_processor.h"
 
@@ -27,7 +28,8 @@ struct RetrySettings {
   std::size_t at_once = 8;
   Millis timeout{0};
   Millis lease{30'000};
-  std::function<void(const std::string&)> log{};  // one line for people
+  Millis depends_timeout = usual_depends_timeout;  // how long unknown tasks are waited for
+  std::function<void(const std::string&)> log{};   // one line for people
 };
 
 /// The retry processor of a server, and what can be asked and done about it:
@@ -44,6 +46,7 @@ class Retries {
     ReplayTargets targets;  // for executors that send to a queue
     Origin origin;
     std::function<std::vector<std::string>()> queues;  // whose own workers run what is due there
+    std::function<Dependencies::Numbers()> dependencies{};
   };
   Retries(Parts parts, RetrySettings settings, ProfileBook rules, RegexCompiler regex);
   ~Retries();

@@ -63,7 +63,9 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
 Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
     : timer_(clock, options.retries.interval),
       scheduling_(kept, timer_),
-      office_(scheduling_, options.on_office_trouble),
+      dependencies_(scheduling_, clock, options.retries.depends_timeout),
+      depending_(scheduling_, dependencies_),
+      office_(depending_, options.on_office_trouble),
       curtain_(options.masked),
       rules_(std::make_shared<const ProfileBook>(options.rules)),
       tokens_(office_),
@@ -71,7 +73,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
       desk_({office_, clock, options.origin, options.rules, options.regex, CustomBackoffs{},
-             options.retries.enabled}),
+             options.retries.enabled, &dependencies_}),
       reports_({office_, quick_, desk_}),
       events_(office_, clock, options.events) {
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
@@ -113,10 +115,14 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
   const ReplayTargets targets =
       replay_targets(hall_.get(), options.retries,
                      [this](const DeadLetter& record) { return profile_of(record); });
+  if (const auto loaded = dependencies_.load(); !loaded && options.retries.log) {
+    options.retries.log("Tasks that wait for others stay where they are: " + loaded.error().detail);
+  }
   retries_ = std::make_unique<Retries>(
       Retries::Parts{
           office_, timer_, clock, desk_.intake(), targets, options.origin,
-          [this] { return hall_ == nullptr ? std::vector<std::string>{} : hall_->names(); }},
+          [this] { return hall_ == nullptr ? std::vector<std::string>{} : hall_->names(); },
+          [this] { return dependencies_.numbers(); }},
       options.retries, options.rules, options.regex);
   append(routes, retries_->routes());
   if (options.works_on_jobs) {

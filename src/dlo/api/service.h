@@ -20,6 +20,7 @@
 #include "dlo/engine/clock.h"
 #include "dlo/engine/record.h"
 #include "dlo/jobs/job_runner.h"
+#include "dlo/retries/dependency_office.h"
 #include "dlo/retries/task_desk.h"
 #include "dlo/server/http_exchange.h"
 #include "dlo/server/worker_pool.h"
@@ -80,6 +81,8 @@ class Service {
 
   DueTimer timer_;
   SchedulingOffice scheduling_;
+  Dependencies dependencies_;
+  DependencyOffice depending_;
   WatchedOffice office_;
   const Curtain curtain_;
   std::atomic<bool> stopping_{false};

@@ -49,6 +49,7 @@ Result<api::RetrySettings> retry_settings(const Config& config) {
   retries.interval = config.duration("workflow.retry_interval");
   retries.at_once = config.count("workflow.at_once");
   retries.timeout = config.duration("workflow.timeout");
+  retries.depends_timeout = config.duration("workflow.depends_timeout");
   retries.lease = config.duration("workflow.lease");
   retries.executors = std::make_shared<Executors>(config.text("workflow.adapter"));
   HandlerOptions guarded;

@@ -125,6 +125,8 @@ std::vector<ConfigKey> workflow_keys() {
       {"workflow.at_once", count, "8", "Retries that run at the same time", 1, 1'000},
       {"workflow.lease", duration, "30s", "Renewed while a retry runs; a run whose process died is due again after it", second, hour},
       {"workflow.timeout", duration, "5m", "For one retry; after that it has failed", second, 24 * hour},
+      {"workflow.depends_timeout", duration, "1d",
+       "How long a task waits for others that nobody has reported", minute, 30 * 24 * hour},
   };
 }
 // clang-format on

@@ -4,7 +4,9 @@
 #include <random>
 #include <utility>
 
+#include "dlo/core/dependencies.h"
 #include "dlo/core/id.h"
+#include "dlo/core/spelling.h"
 
 namespace dlo {
 namespace {
@@ -68,6 +70,7 @@ void fill_in(TaskReport& task, bool named) {
   auto message = std::make_shared<Message>(*report.message);
   if (named && message->id.empty()) message->id = new_task_id();
   if (request_of(message->headers) != task.asked) put_request(message->headers, task.asked);
+  if (depends_on(message->headers).empty()) put_depends_on(message->headers, task.depends_on);
   report.message = std::move(message);
 }
 
@@ -193,32 +196,83 @@ void TaskDesk::report_at(ReportDesk& desk, std::vector<TaskReport>& reports, con
   }
 }
 
+/// One that is retried waits for those it names; any other is only kept.
+void TaskDesk::write_waiting(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
+                             const Also& also) {
+  if (parts_.dependencies == nullptr || !office_retries(desk.rules().profile())) {
+    return refuse(answer,
+                  {Code::invalid_argument, "tasks.depends_on",
+                   "Tasks wait for each other only where the office retries them: profile " +
+                       in_quotes(report.profile) + " leaves that to others."});
+  }
+  Dependencies& dependencies = *parts_.dependencies;
+  const auto ticket = dependencies.begin(*report.report.message);
+  if (!ticket && ticket.error().code == Code::conflict) {
+    return refuse(answer, "cycle", ticket.error());
+  }
+  if (!ticket) return refuse(answer, ticket.error());
+  bool waits = false;
+  write_one(desk, report, answer, [&](const TaskAnswer& told, std::vector<Change>& changes) {
+    TaskAnswer held = told;
+    waits = told.id && told.next_retry_at;
+    if (waits) {
+      dependencies.hold(*ticket, *told.id, *told.next_retry_at, changes);
+      held.waits_for = report.depends_on;
+      held.next_retry_at.reset();
+    }
+    if (also) also(held, changes);
+  });
+  if (answer.refusal || !waits) return dependencies.forget(*ticket);
+  const bool merged = answer.reported->effect == Effect::merged;
+  const auto verdict = dependencies.written(*ticket, merged);
+  if (std::holds_alternative<Ready>(verdict)) return;
+  answer.waits_for = report.depends_on;
+  answer.next_retry_at.reset();
+  if (const auto* blocked = std::get_if<Blocked>(&verdict)) answer.reason = blocked->why;
+}
+
 TaskAnswer TaskDesk::report(TaskReport report, const Also& also) {
   TaskAnswer answer = answer_to(report);
-  const DeskPtr found = admit(report, answer);
-  if (found == nullptr) return answer;
-  const Profile& profile = found->rules().profile();
+  if (const DeskPtr found = admit(report, answer)) write_alone(*found, report, answer, also);
+  return answer;
+}
+
+void TaskDesk::write_alone(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
+                           const Also& also) {
+  const Profile& profile = desk.rules().profile();
   const auto room = intake_.places(profile);
   if (!room) {
     refuse(answer, room.error());
   } else if (room->free == 0) {
     intake_.refused_as_full();
     refuse(answer, ReportIntake::full(profile));
+  } else if (report.depends_on.empty()) {
+    write_one(desk, report, answer, also);
   } else {
-    write_one(*found, report, answer, also);
+    write_waiting(desk, report, answer, also);
   }
-  return answer;
 }
 
 std::vector<TaskAnswer> TaskDesk::report_all(std::vector<TaskReport> reports) {
   std::vector<TaskAnswer> answers;
   std::map<DeskPtr, Places> by_desk;
+  std::vector<std::pair<DeskPtr, std::size_t>> waiting;
   answers.reserve(reports.size());
   for (std::size_t i = 0; i < reports.size(); ++i) {
     TaskAnswer& answer = answers.emplace_back(answer_to(reports[i]));
-    if (auto found = admit(reports[i], answer)) by_desk[std::move(found)].push_back(i);
+    auto found = admit(reports[i], answer);
+    if (found == nullptr) continue;
+    if (reports[i].depends_on.empty()) {
+      by_desk[std::move(found)].push_back(i);
+    } else {
+      waiting.emplace_back(std::move(found), i);
+    }
   }
   for (const auto& [shared, places] : by_desk) report_at(*shared, reports, places, answers);
+  // After those which they may wait for.
+  for (const auto& [desk, place] : waiting) {
+    write_alone(*desk, reports[place], answers[place], {});
+  }
   return answers;
 }
 

@@ -13,6 +13,7 @@
 #include "dlo/core/profile_book.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/report_desk.h"
+#include "dlo/retries/dependencies.h"
 #include "dlo/retries/report_intake.h"
 #include "dlo/retries/task_report.h"
 #include "dlo/store/office.h"
@@ -33,7 +34,8 @@ class TaskDesk {
     ProfileBook rules{};  // until `use` says otherwise
     RegexCompiler regex{};
     CustomBackoffs custom{};
-    bool enabled = true;  // false: nothing is taken in (S2-9)
+    bool enabled = true;                   // false: nothing is taken in (S2-9)
+    Dependencies* dependencies = nullptr;  // null: nothing can be waited for
   };
   explicit TaskDesk(Parts parts);
 
@@ -62,6 +64,11 @@ class TaskDesk {
   [[nodiscard]] DeskPtr admit(TaskReport& report, TaskAnswer& answer);
   void report_at(ReportDesk& desk, std::vector<TaskReport>& reports, const Places& places,
                  std::vector<TaskAnswer>& answers);
+  /// The strategy has let it in; whether there is room is not yet known.
+  void write_alone(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
+                   const Also& also);
+  void write_waiting(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
+                     const Also& also);
   void write_one(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer, const Also& also);
 
   Parts parts_;

@@ -22,11 +22,12 @@ struct TaskReport {
   std::string category{};   // instead of what the classifier would find
   bool requested = false;   // keep it whatever the strategy is (S2-28)
   std::string error{};      // as it was given; empty: the failure's text
+  std::vector<std::string> depends_on{};  // task ids of the same source: it runs after them (S2-54)
 };
 
 /// Why a report was not kept.
 struct TaskRefusal {
-  std::string code;  // full, unavailable, dlq_disabled, not_found (the profile), ...
+  std::string code;  // full, unavailable, dlq_disabled, cycle, not_found (the profile), ...
   Error error;
 };
 
@@ -40,6 +41,7 @@ struct TaskAnswer {
   std::optional<RecordId> id{};
   std::string policy{};  // by which it is retried
   std::optional<TimePoint> next_retry_at{};
+  std::vector<std::string> waits_for{};  // before that; empty: for nobody
   std::string reason{};                  // why it died, or why it is not kept
   std::optional<Reported> reported{};    // what was decided; empty: it was refused
   std::optional<TaskRefusal> refusal{};  // ... for this

@@ -241,6 +241,28 @@ TEST_F(RetriesTest, DueTasksAreRunByTheirExecutorAndTheNumbersFollow) {  // S2-2
   EXPECT_EQ(numbers.at("retry_interval_seconds"), "0");
 }
 
+TEST_F(RetriesTest, ATaskThatDependsOnAnotherWaitsForIt) {  // S2-54
+  run_by([](const Message&, const RunContext&) { return Outcome{}; });
+  const std::string first = report(R"("task_id":"a","error":"timeout")").at("id");
+  const Told waits = report(R"("task_id":"b","error":"timeout","depends_on":["a"])");
+  EXPECT_EQ(waits.status(), 201) << waits;
+  EXPECT_EQ(waits.at("waits_for.0"), "a");
+  EXPECT_EQ(waits.at("next_retry_at"), "?");
+  report(R"("task_id":"c","error":"timeout","depends_on":["nobody"])");
+  EXPECT_EQ(get("/v1/retries").at("dependencies.waiting"), "2");
+  const Told cycle = report(R"("task_id":"nobody","error":"timeout","depends_on":["c"])");
+  EXPECT_EQ(cycle.status(), 409);
+  EXPECT_EQ(cycle.at("code"), "cycle") << cycle;
+  EXPECT_EQ(cycle.at("error"), "timeout");
+  EXPECT_EQ(report(R"("task_id":"d","error":"x","depends_on":[7])").status(), 400);
+  clock_.advance(1min);
+  ASSERT_TRUE(eventually([&] { return status_of(waits.at("id")) == "resolved"; }));
+  EXPECT_EQ(status_of(first), "resolved");
+  clock_.advance(24h);
+  ASSERT_TRUE(eventually([&] { return get("/v1/retries").at("dependencies.blocked") == "1"; }));
+  EXPECT_TRUE(get("/v1/dead-letters?q=reason:Blocked").says("\"c\""));
+}
+
 TEST_F(RetriesTest, WithoutAProcessorTasksAreKeptAndWait) {  // S2-13, S2-34
   std::vector<std::string> lines;
   options_.retries.processor = false;

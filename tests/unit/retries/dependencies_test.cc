@@ -1,0 +1,297 @@
+// Tasks that wait for others (S2-54), in virtual time.
+
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unit/engine/faults.h"
+#include "unit/retries/retry_room.h"
+
+#include "dlo/retries/dependency_office.h"
+#include "dlo/retries/task_book.h"
+#include "dlo/retries/task_desk.h"
+
+namespace dlo {
+namespace {
+
+using testing::must;
+using testing::works;
+using namespace std::chrono_literals;
+using Names = std::vector<std::string>;
+
+class DependenciesTest : public testing::RetryRoom {
+ protected:
+  /// The layers of a server: the timer's office below, that of dependencies above.
+  void begin() {
+    processor_.reset();
+    flaky_ = std::make_unique<testing::FlakyOffice>(
+        office(), [this](std::span<const Change> changes) -> std::optional<Error> {
+          if (writes_left_ && (*writes_left_)-- <= 0) return testing::down("apply");
+          return changes.empty() ? std::nullopt : std::optional<Error>{};
+        });
+    waits_ = std::make_unique<Dependencies>(*flaky_, clock);
+    layered_ = std::make_unique<DependencyOffice>(*flaky_, *waits_);
+    must(waits_->load());
+    TaskDesk::Parts parts{*layered_, clock};
+    parts.dependencies = waits_.get();
+    desk_ = std::make_unique<TaskDesk>(std::move(parts));
+    if (executors.empty()) {
+      on("llamaindex", [this](const Message& task, const RunContext&) {
+        ran_.push_back(task.id);
+        return works();
+      });
+    }
+  }
+  void SetUp() override { begin(); }
+  void kill_and_start() {
+    desk_.reset();
+    processor_.reset();
+    layered_.reset();
+    waits_.reset();
+    flaky_.reset();
+    writes_left_.reset();
+    restart();
+    begin();
+  }
+  TaskAnswer report(const std::string& task_id, Names after = {},
+                    const std::string& policy = "immediate") {
+    auto task = std::make_shared<Message>();
+    task->id = task_id;
+    task->source = "workflows";
+    task->payload = "{}";
+    TaskReport report;
+    report.report.message = std::move(task);
+    report.report.failure.text = "busy";
+    report.profile = "workflow";
+    report.asked = ask(policy, 3);
+    report.depends_on = std::move(after);
+    return desk_->report(std::move(report));
+  }
+  /// Everything that is due now.
+  Names run() {
+    if (!processor_) {
+      processor_ =
+          must(RetryProcessor::make({*layered_, timer(), shelf, executors, clock}, options));
+    }
+    while (processor_->drain() > 0) {
+    }
+    return std::exchange(ran_, {});
+  }
+  DeadLetter task(const std::string& id) { return must(book().find(id)).value(); }
+  TaskBook book() { return {*layered_, clock}; }
+
+  std::optional<int> writes_left_;
+  std::unique_ptr<testing::FlakyOffice> flaky_;
+  std::unique_ptr<Dependencies> waits_;
+  std::unique_ptr<DependencyOffice> layered_;
+  std::unique_ptr<TaskDesk> desk_;
+  std::unique_ptr<RetryProcessor> processor_;
+  Names ran_;
+};
+
+TEST_P(DependenciesTest, ATaskRunsAfterTheOneItWaitsFor) {
+  report("a", {}, "exponential");
+  const TaskAnswer b = report("b", {"a"});
+  EXPECT_TRUE(b.stored);
+  EXPECT_EQ(b.waits_for, Names{"a"});
+  EXPECT_EQ(b.next_retry_at, std::nullopt);
+  EXPECT_EQ(task("b").reason, "Waits");
+  EXPECT_EQ(run(), Names{});
+  clock.advance(1min);
+  EXPECT_EQ(run(), (Names{"a", "b"})) << "at once when a has worked";
+  EXPECT_EQ(task("b").status, Status::resolved);
+  EXPECT_EQ(waits_->numbers().waiting, 0U);
+}
+
+TEST_P(DependenciesTest, ItsOwnDelayIsKeptToo) {
+  report("a");
+  report("b", {"a"}, "linear");
+  EXPECT_EQ(run(), Names{"a"});
+  EXPECT_EQ(task("b").next_retry_at, clock.now() + 5min);
+  EXPECT_EQ(task("b").reason, task("b").category) << "it waits for its own moment only";
+  EXPECT_EQ(must(office().aggregate({})).lifetime.manually_retried, 0U);
+  clock.advance(5min);
+  EXPECT_EQ(run(), Names{"b"});
+}
+
+TEST_P(DependenciesTest, AllOfThemHaveToSucceed) {
+  report("a1");
+  report("a2", {}, "linear");
+  report("b", {"a1", "a2"});
+  EXPECT_EQ(run(), Names{"a1"});
+  clock.advance(5min);
+  EXPECT_EQ(run(), (Names{"a2", "b"}));
+}
+
+TEST_P(DependenciesTest, OneThatSucceededBeforeIsNotWaitedFor) {
+  report("a");
+  run();
+  EXPECT_EQ(report("b", {"a"}).waits_for, Names{});
+  EXPECT_EQ(run(), Names{"b"});
+}
+
+TEST_P(DependenciesTest, ATaskMayBeReportedBeforeTheOneItWaitsFor) {
+  report("b", {"a"});
+  clock.advance(23h);
+  report("a", {}, "linear");
+  EXPECT_EQ(run(), Names{});
+  clock.advance(5min);
+  EXPECT_EQ(run(), (Names{"a", "b"}));
+}
+
+TEST_P(DependenciesTest, ACycleIsRefusedWithItsWay) {
+  report("a", {"c"});
+  report("b", {"a"});
+  const TaskAnswer c = report("c", {"x", "b"});
+  EXPECT_FALSE(c.stored);
+  EXPECT_EQ(c.refusal.value().code, "cycle");
+  EXPECT_NE(c.reason.find(R"("c" waits for "b" waits for "a" waits for "c")"), std::string::npos)
+      << c.reason;
+  EXPECT_EQ(c.error, "busy");
+  EXPECT_EQ(must(book().find("c")), std::nullopt);
+  EXPECT_EQ(report("d", {"d"}).refusal.value().code, "cycle") << "itself";
+  EXPECT_TRUE(report("c").stored) << "without b it is no circle";
+}
+
+TEST_P(DependenciesTest, WhenOneIsGivenUpThoseThatWaitForItAreReported) {
+  report("a", {}, "never");
+  report("b", {"a"});
+  must(book().archive("a"));
+  EXPECT_EQ(task("b").reason, "Blocked");
+  EXPECT_EQ(task("b").status, Status::pending) << "open: somebody has to look at it";
+  EXPECT_NE(task("b").description.find("\"a\""), std::string::npos) << task("b").description;
+  EXPECT_EQ(task("b").next_retry_at, std::nullopt);
+  EXPECT_EQ(waits_->numbers().blocked, 1U);
+  clock.advance(48h);
+  EXPECT_EQ(run(), Names{});
+}
+
+TEST_P(DependenciesTest, AnUnknownOneIsWaitedForADay) {
+  report("b", {"a"});
+  clock.advance(24h - 1ms);
+  EXPECT_EQ(run(), Names{});
+  EXPECT_EQ(task("b").reason, "Waits");
+  clock.advance(1ms);
+  EXPECT_EQ(run(), Names{});
+  EXPECT_EQ(task("b").reason, "Blocked");
+  EXPECT_EQ(task("b").status, Status::pending);
+  EXPECT_EQ(task("b").counters.attempt, 1U) << "nothing was run";
+  EXPECT_EQ(task("b").counters.fetch, 1U);
+  EXPECT_NE(task("b").description.find("within 1d"), std::string::npos) << task("b").description;
+  report("a");
+  EXPECT_EQ(run(), (Names{"a", "b"})) << "better late than never";
+}
+
+TEST_P(DependenciesTest, OneThatIsKnownIsWaitedForAsLongAsItTakes) {
+  report("b", {"a"});
+  report("a", {}, "never");
+  clock.advance(24h);
+  EXPECT_EQ(run(), Names{});
+  EXPECT_EQ(task("b").reason, "Waits");
+  EXPECT_EQ(task("b").next_retry_at, std::nullopt);
+  must(book().retry("a"));
+  EXPECT_EQ(run(), (Names{"a", "b"}));
+}
+
+TEST_P(DependenciesTest, ARetryByHandReleasesIt) {
+  report("a", {}, "never");
+  report("b", {"a"});
+  report("c", {"z"});
+  clock.advance(24h);
+  run();
+  EXPECT_EQ(task("c").reason, "Blocked");
+  for (const char* each : {"b", "c"}) {
+    must(book().retry(each));
+    EXPECT_EQ(run(), Names{each});
+    EXPECT_EQ(task(each).status, Status::resolved);
+  }
+  EXPECT_EQ(waits_->numbers().waiting + waits_->numbers().blocked, 0U);
+  EXPECT_EQ(must(office().aggregate({})).lifetime.manually_retried, 2U);
+}
+
+TEST_P(DependenciesTest, OneThatIsArchivedItselfWaitsNoLonger) {
+  report("a", {}, "linear");
+  report("b", {"a"});
+  report("c", {"b"});
+  must(book().archive("b"));
+  EXPECT_EQ(task("c").reason, "Blocked");
+  clock.advance(5min);
+  EXPECT_EQ(run(), Names{"a"});
+  EXPECT_EQ(task("b").status, Status::archived);
+}
+
+TEST_P(DependenciesTest, AReportThatIsRepeatedWaitsOnce) {
+  report("a", {}, "linear");
+  report("b", {"a"});
+  EXPECT_EQ(report("b", {"a"}).waits_for, Names{"a"});
+  EXPECT_EQ(waits_->numbers().waiting, 1U);
+  clock.advance(5min);
+  EXPECT_EQ(run(), (Names{"a", "b"}));
+}
+
+TEST_P(DependenciesTest, WhatIsNotWrittenWaitsForNothing) {
+  writes_left_ = 0;
+  EXPECT_EQ(report("b", {"a"}).refusal.value().code, "unavailable");
+  writes_left_.reset();
+  EXPECT_EQ(waits_->numbers().waiting, 0U);
+  EXPECT_TRUE(report("a", {"b"}).stored) << "no circle with what is not there";
+}
+
+TEST_P(DependenciesTest, ARestartForgetsNobodyWhoWaits) {
+  report("a", {}, "linear");
+  report("b", {"a"});
+  report("c", {"z"});
+  kill_and_start();
+  EXPECT_EQ(waits_->numbers().waiting, 2U);
+  clock.advance(5min);
+  EXPECT_EQ(run(), (Names{"a", "b"}));
+  clock.advance(24h - 5min);
+  EXPECT_EQ(run(), Names{});
+  EXPECT_EQ(task("c").reason, "Blocked") << "the time runs from the report, not from the start";
+}
+
+TEST_P(DependenciesTest, AKillBetweenTheTwoWritesLosesNobody) {
+  report("a");
+  report("b", {"a"});
+  // A is marked, run and resolved; the write that would have freed B never happens.
+  Transition done;
+  done.id = task("a").id;
+  done.to = Status::resolved;
+  done.now = clock.now();
+  const Change change = done;
+  must(office().apply({&change, 1}));
+  EXPECT_EQ(run(), Names{});
+  kill_and_start();
+  EXPECT_EQ(run(), Names{"b"});
+}
+
+TEST_P(DependenciesTest, AVerdictThatCannotBeWrittenIsWrittenLater) {
+  report("a", {}, "never");
+  report("b", {"a"});
+  writes_left_ = 1;  // A's end is written, B's release is not
+  must(book().archive("a"));
+  EXPECT_EQ(task("b").reason, "Waits");
+  writes_left_.reset();
+  EXPECT_TRUE(report("c").stored);
+  EXPECT_EQ(task("b").reason, "Blocked") << "as soon as the office writes again";
+}
+
+TEST_P(DependenciesTest, WhereTheOfficeDoesNotRetryNothingWaits) {
+  TaskReport report;
+  auto task = std::make_shared<Message>();
+  task->source = "orders";
+  report.report.message = std::move(task);
+  report.report.failure.text = "boom";
+  report.depends_on = {"a"};
+  const TaskAnswer answer = desk_->report(report);
+  EXPECT_EQ(answer.refusal.value().code, "invalid_argument");
+  EXPECT_NE(answer.reason.find("standard"), std::string::npos) << answer.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Offices, DependenciesTest, ::testing::Values("memory", "sqlite"),
+                         [](const auto& made) { return std::string(made.param); });
+
+}  // namespace
+}  // namespace dlo
