@@ -4,17 +4,49 @@
 #include "dlo/core/spelling.h"
 
 namespace dlo::api {
+namespace {
 
-Result<RecordId> record_id(const Request& request) {
-  const auto id = parse_id(request.path.front());
+constexpr std::size_t most_of_one_name = 100;
+
+Error none_such(const std::string& name) {
+  return {
+      Code::not_found, "api.id",
+      "There is no dead letter " + name + ". It may have been removed; /v1/audit tells by whom."};
+}
+
+/// The only open dead letter of a task (S2-20): where there are several, none is guessed.
+Result<RecordId> by_task(Office& office, const Request& request, const std::string& task) {
+  Query query;
+  for (const Status status : all_statuses()) {
+    if (is_open(status)) query.statuses.push_back(status);
+  }
+  query.message_id = task;
+  query.limit = most_of_one_name;
+  query.time_box = Millis{10'000};
+  const auto page = office.list(query);
+  if (!page) return page.error();
+  std::vector<RecordId> found;
+  for (const RecordHead& head : page->rows) {
+    if (allows_source(request.actor.scope, head.source)) found.push_back(head.id);
+  }
+  if (found.empty()) return none_such(in_quotes(task));
+  if (found.size() == 1) return found.front();
+  return Error{Code::conflict, "api.id",
+               std::to_string(found.size()) + " open dead letters have the task id " +
+                   in_quotes(task) + ". Name one by its own id, as lists show it."};
+}
+
+}  // namespace
+
+Result<RecordId> record_id(Office& office, const Request& request) {
+  const std::string& name = request.path.front();
+  const auto id = parse_id(name);
   if (id) return RecordId{*id};
-  return Error{Code::invalid_argument, "api.id",
-               in_quotes(request.path.front()) +
-                   " is not the id of a dead letter: 32 hex digits, as lists show them"};
+  return by_task(office, request, name);
 }
 
 Result<RecordDetail> find_record(Office& office, const Request& request) {
-  const auto id = record_id(request);
+  const auto id = record_id(office, request);
   if (!id) return id.error();
   auto detail = office.get(*id);
   const bool foreign =
@@ -22,9 +54,7 @@ Result<RecordDetail> find_record(Office& office, const Request& request) {
   if (foreign) request.note_refused("a dead letter of a source outside of its scope");
   // Whoever may not see it learns nothing, not even that it is there.
   if (foreign || (!detail && detail.error().code == Code::not_found)) {
-    return Error{Code::not_found, "api.id",
-                 "There is no dead letter " + to_string(*id) +
-                     ". It may have been removed; /v1/audit tells by whom."};
+    return none_such(to_string(*id));
   }
   return detail;
 }

@@ -368,6 +368,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_list(app, parsed, context);
   add_show_and_stats(app, parsed, context);
   add_retries(app, parsed, context);
+  add_report(grammar);
   add_acts(grammar);
   add_replay(grammar);
   add_jobs(grammar);

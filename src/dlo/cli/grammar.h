@@ -25,6 +25,7 @@ struct Grammar {
   Verb& verb;
 };
 
+void add_report(const Grammar& grammar);
 void add_rules(const Grammar& grammar);  // explain, profile
 void add_acts(const Grammar& grammar);   // resolve, archive, discard, restore, retry, note, tag
 void add_replay(const Grammar& grammar);

@@ -263,6 +263,19 @@ TEST_F(RetriesTest, ATaskThatDependsOnAnotherWaitsForIt) {  // S2-54
   EXPECT_TRUE(get("/v1/dead-letters?q=reason:Blocked").says("\"c\""));
 }
 
+TEST_F(RetriesTest, ATaskIsFoundByItsTaskId) {  // S2-20
+  const std::string id = report(R"("task_id":"wf_abc123","task":{},"error":"busy")").at("id");
+  EXPECT_EQ(get("/v1/dead-letters/wf_abc123").at("id"), id);
+  EXPECT_EQ(get("/v1/dead-letters/wf_nope").status(), 404);
+  EXPECT_EQ(say("POST", "/v1/dead-letters/wf_abc123/archive", "{}").at("status"), "archived");
+  EXPECT_EQ(get("/v1/dead-letters/wf_abc123").status(), 404) << "of those that are open";
+  report(R"("task_id":"wf_two","task":{"n":1},"error":"busy")");
+  report(R"("task_id":"wf_two","task":{"n":2},"error":"busy")");
+  const Told both = get("/v1/dead-letters/wf_two");
+  EXPECT_EQ(both.status(), 409) << "none is guessed";
+  EXPECT_TRUE(both.says("2 open dead letters")) << both;
+}
+
 TEST_F(RetriesTest, WithoutAProcessorTasksAreKeptAndWait) {  // S2-13, S2-34
   std::vector<std::string> lines;
   options_.retries.processor = false;

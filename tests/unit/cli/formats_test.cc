@@ -166,6 +166,43 @@ TEST_F(Formats, WhatNoServerHoldsCannotBeReceived) {
   EXPECT_NE(err_.str().find("start a server"), std::string::npos) << err_.str();
 }
 
+TEST_F(Formats, AFailedTaskIsHandedOver) {  // S2-18
+  const std::vector<std::string> report = {"report",
+                                           "--source",
+                                           "workflows",
+                                           "--task-id",
+                                           "wf_1",
+                                           "--task",
+                                           R"({"n":1})",
+                                           "--target",
+                                           "/repo",
+                                           "--error",
+                                           "Connection timeout",
+                                           "--max-retries",
+                                           "5",
+                                           "--depends-on",
+                                           "wf_0"};
+  const std::string out = said(report);
+  EXPECT_EQ(code_, exit_ok) << err_.str();
+  EXPECT_NE(out.find("wf_1 is kept as "), std::string::npos) << out;
+  EXPECT_NE(out.find("waits for wf_0"), std::string::npos) << out;
+  EXPECT_NE(said(report, "json").find(R"("dlq_task_id":"wf_1")"), std::string::npos);
+  EXPECT_EQ(lines_of(said(report, "id")).at(0).size(), 32U);
+  EXPECT_NE(said({"show", "wf_1"}, "json").find(R"("/repo")"), std::string::npos) << err_.str();
+}
+
+TEST_F(Formats, ATaskThatIsNotKeptEndsWithOne) {
+  said({"report", "--source", "w", "--error", "x", "--task", "{"});
+  EXPECT_EQ(code_, exit_error);
+  EXPECT_NE(err_.str().find("--task is no JSON"), std::string::npos) << err_.str();
+  said({"report", "--source", "w", "--error", "x", "--policy", "sometimes"});
+  EXPECT_EQ(code_, exit_error);
+  EXPECT_NE(err_.str().find("sometimes"), std::string::npos) << err_.str();
+  said({"report", "--source", "w", "--error", "x", "--task-id", "a", "--depends-on", "a"});
+  EXPECT_EQ(code_, exit_error);
+  EXPECT_NE(err_.str().find("for ever"), std::string::npos) << err_.str();
+}
+
 TEST_F(Formats, GroupsShowTheirMarks) {
   EXPECT_NE(said({"group", "list"}).find("NEW"), std::string::npos);
 }
