@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dlo/core/backoff_expression.h"
 #include "dlo/core/duration.h"
 
 namespace dlo {
@@ -74,6 +75,9 @@ std::optional<std::int64_t> plain_delay(const RetryPolicy& policy, std::int64_t 
       return cut(policy.delays[std::min<std::uint64_t>(number, policy.delays.size()) - 1].count());
     case PolicyKind::custom:
       return custom_delay(policy, base, number, custom);
+    case PolicyKind::expression:
+      if (const auto wait = wait_by(policy.expression, number)) return wait->count();
+      return std::nullopt;
   }
   return std::nullopt;
 }

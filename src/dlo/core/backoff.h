@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,7 +14,19 @@
 
 namespace dlo {
 
-enum class PolicyKind : std::uint8_t { never, immediate, fixed, linear, exponential, list, custom };
+enum class PolicyKind : std::uint8_t {
+  never,
+  immediate,
+  fixed,
+  linear,
+  exponential,
+  list,
+  custom,
+  expression
+};
+inline constexpr std::array<PolicyKind, 8> every_policy_kind = {
+    PolicyKind::never,       PolicyKind::immediate, PolicyKind::fixed,  PolicyKind::linear,
+    PolicyKind::exponential, PolicyKind::list,      PolicyKind::custom, PolicyKind::expression};
 
 enum class Jitter : std::uint8_t {
   none,
@@ -32,6 +45,7 @@ struct RetryPolicy {
   Jitter jitter = Jitter::none;
   std::vector<Millis> delays{};  // list: the last one repeats
   std::string custom{};          // custom: a name registered by the program
+  std::string expression{};      // expression: min(5m*n^2,2h), see backoff_expression.h
   bool operator==(const RetryPolicy&) const = default;
 };
 

@@ -6,17 +6,18 @@
 #include <utility>
 
 #include "dlo/core/backoff.h"
+#include "dlo/core/backoff_expression.h"
 #include "dlo/core/duration.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo {
 namespace {
 
-constexpr std::array<std::string_view, 7> kind_names = {
-    "never", "immediate", "fixed", "linear", "exponential", "list", "custom"};
+constexpr std::array<std::string_view, 8> kind_names = {
+    "never", "immediate", "fixed", "linear", "exponential", "list", "custom", "expression"};
 constexpr std::array<std::string_view, 4> jitter_names = {"none", "full", "equal", "decorrelated"};
-constexpr std::array<std::string_view, 7> setting_names = {
-    "base", "factor", "first_exponent", "cap", "jitter", "delays", "name"};
+constexpr std::array<std::string_view, 8> setting_names = {
+    "base", "factor", "first_exponent", "cap", "jitter", "delays", "name", "delay"};
 constexpr double largest_factor = 1'000;
 constexpr std::int32_t widest_exponent = 64;
 constexpr std::size_t most_delays = 1'000;
@@ -83,8 +84,8 @@ Result<void> read_setting(std::string_view key, std::string_view value, RetryPol
   if (key == "base") return read_duration(key, value, policy.base);
   if (key == "cap") return read_duration(key, value, policy.cap.emplace());
   if (key == "delays") return read_delays(value, policy.delays);
-  if (key == "name") {
-    policy.custom = value;
+  if (key == "name" || key == "delay") {
+    (key == "name" ? policy.custom : policy.expression) = value;
     return {};
   }
   if (key == "factor") {
@@ -124,6 +125,7 @@ bool uses(PolicyKind kind, std::string_view setting) {
   if (setting == "factor" || setting == "first_exponent") return kind == PolicyKind::exponential;
   if (setting == "delays") return kind == PolicyKind::list;
   if (setting == "name") return kind == PolicyKind::custom;
+  if (setting == "delay") return kind == PolicyKind::expression;
   if (setting == "jitter=decorrelated") return based;  // it grows from the base
   return kind != PolicyKind::never && kind != PolicyKind::immediate;
 }
@@ -137,7 +139,7 @@ Result<void> check_use(PolicyKind kind, std::string_view setting) {
 /// Every setting that differs from its default must mean something.
 Result<void> check_use(const RetryPolicy& policy) {
   const RetryPolicy unset;
-  const std::array<std::pair<std::string_view, bool>, 8> given = {{
+  const std::array<std::pair<std::string_view, bool>, 9> given = {{
       {"base", policy.base != unset.base},
       {"factor", policy.factor != unset.factor},
       {"first_exponent", policy.first_exponent != unset.first_exponent},
@@ -146,6 +148,7 @@ Result<void> check_use(const RetryPolicy& policy) {
       {"jitter=decorrelated", policy.jitter == Jitter::decorrelated},
       {"delays", !policy.delays.empty()},
       {"name", !policy.custom.empty()},
+      {"delay", !policy.expression.empty()},
   }};
   for (const auto& [setting, is_given] : given) {
     if (!is_given) continue;
@@ -184,6 +187,11 @@ Result<void> check(const RetryPolicy& policy) {
       if (!is_duration(delay)) return refuse("each of delays must be between 0s and 3650d.");
     }
   }
+  if (policy.kind == PolicyKind::expression) {
+    const auto plain = check_expression(policy.expression);
+    if (!plain) return refuse("delay: " + plain.error().detail);
+    if (*plain != policy.expression) return refuse("delay is written without blanks.");
+  }
   if (policy.kind == PolicyKind::custom && !is_name(policy.custom)) {
     return refuse(
         "a custom policy needs the name it was registered under (letters, digits, "
@@ -196,6 +204,7 @@ std::string print(const RetryPolicy& policy) {
   const RetryPolicy unset;
   std::string line{name_of(policy.kind)};
   if (policy.kind == PolicyKind::custom) line += " name=" + policy.custom;
+  if (!policy.expression.empty()) line += " delay=" + policy.expression;
   if (policy.base != unset.base) line += " base=" + print_duration(policy.base);
   if (policy.kind == PolicyKind::exponential) line += " factor=" + print_number(policy.factor);
   if (policy.first_exponent != unset.first_exponent) {
