@@ -6,11 +6,13 @@
 #include "dlo/jobs/discard_keeper.h"
 #include "dlo/jobs/group_keeper.h"
 #include "dlo/jobs/replay_step.h"
+#include "dlo/jobs/retention_keeper.h"
 
 namespace dlo {
 namespace {
 
 constexpr Millis least_pause{1'000};
+constexpr Millis archive_every = std::chrono::hours{1};  // what is exhausted and old
 
 }  // namespace
 
@@ -90,6 +92,10 @@ std::optional<TimePoint> JobRunner::turn() {
 
 TimePoint JobRunner::keep_house() {
   const TimePoint now = clock_.now();
+  if (now >= archive_at_) {
+    (void)archive_old(office_, targets_, now);
+    archive_at_ = now + archive_every;
+  }
   if (now >= keep_at_) {
     // What cannot be done now is done the next time.
     (void)keep_groups(office_, options_.quiet_for, now);
@@ -101,7 +107,7 @@ TimePoint JobRunner::keep_house() {
       keep_at_ = std::min(keep_at_, now + pause);
     }
   }
-  return keep_at_;
+  return std::min(keep_at_, archive_at_);
 }
 
 void JobRunner::loop() {

@@ -49,7 +49,7 @@ class JobRunner {
   TimePoint work_on(const Job& job, TimePoint now);
   Result<Stepped> step_of(const Job& job, const JobProgress& before, std::size_t most,
                           TimePoint now);
-  /// What time does to groups and to what was discarded; when to look again.
+  /// What time does to groups, to what is exhausted and to what was discarded; when to look again.
   TimePoint keep_house();
   void loop();
 
@@ -59,7 +59,8 @@ class JobRunner {
   const ReplayTargets targets_;
   const Options options_;
   std::map<std::string, TimePoint> due_;  // by job: not before
-  TimePoint keep_at_{};                   // of the runner's own thread
+  TimePoint keep_at_{};                   // of the runner's own thread, as is
+  TimePoint archive_at_{};
 
   std::mutex mutex_;
   std::condition_variable changed_;
