@@ -70,7 +70,7 @@ struct Pair {
   std::vector<Applied> apply(const Change& change) { return must(office.apply({&change, 1})); }
 };
 
-TEST(SealedOffice, TheOfficeBehindSeesNothingOfWhatIsSecret) {
+TEST(SealedOffice, TheOfficeBehindSeesNothingOfWhatIsSecret) {  // S2-49: metadata, task, errors
   Pair pair;
   pair.apply(append_of(a_letter()));
   AddVersion edit;
