@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t most_rows = 1'000;
 constexpr std::size_t usual_rows = 50;
+constexpr std::size_t usual_tasks = 100;  // in the form of document 002 (S2-19)
 
 Error refuse(std::string detail) {
   return {Code::invalid_argument, "api.list", std::move(detail)};
@@ -56,7 +57,8 @@ Result<Listing> parse_listing(const Request& request) {
   if (const auto& sources = request.actor.scope.sources; !sources.empty()) {
     listing.query.tests.push_back({Field::source, "", sources, false});
   }
-  auto limit = request.number("limit", usual_rows, 1, most_rows);
+  const bool tasks = request.text("form") == "workflow";
+  auto limit = request.number("limit", tasks ? usual_tasks : usual_rows, 1, most_rows);
   if (!limit) return limit.error();
   listing.query.limit = *limit;
   if (const auto* order = request.find("order")) {

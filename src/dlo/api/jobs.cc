@@ -1,6 +1,7 @@
 #include "dlo/api/jobs.h"
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -24,12 +25,14 @@ namespace {
 constexpr std::size_t most_ids = 1'000;
 constexpr std::size_t most_items = 1'000;
 constexpr std::uint32_t usual_success = 95;
+constexpr std::size_t counted_page = 1'000;
 
 /// What a POST asks for.
 struct Wanted {
   JobSpec spec;
   bool start = false;
   bool dry_run = false;
+  std::optional<std::uint64_t> expect{};  // how many the caller believes there are
 };
 
 std::string query_for_ids(JsonFields& fields) {
@@ -153,6 +156,29 @@ void read_wanted(JsonFields& fields, Wanted& wanted) {
   spec.how = fields.text("how");
   spec.notes = fields.text("notes");
   wanted.start = fields.boolean("start");
+  if (fields.has("expect")) wanted.expect = fields.number("expect");
+}
+
+/// Whoever removes much says how much they believe it is (S2-23): nothing happens if it is not so.
+/// Counted to the end, unlike a preview.
+Result<void> check_count(Office& office, const Job& job, std::uint64_t expected) {
+  auto query = query_of(job);
+  if (!query) return query.error();
+  query->limit = counted_page;
+  std::uint64_t count = 0;
+  do {
+    const auto page = office.list(*query);
+    if (!page) return page.error();
+    count += page->rows.size();
+    query->after = page->next;
+  } while (query->after);
+  count = std::min(count, job.spec.limit.value_or(UINT64_MAX));
+  if (count == expected) return {};
+  return Error{
+      Code::conflict, "api.jobs",
+      "There are " + std::to_string(count) + " dead letters, not " + std::to_string(expected) +
+          ". Nothing was changed; if these are meant, say \"expect\": " + std::to_string(count) +
+          "."};
 }
 
 /// How many wait for others of their key.
@@ -267,6 +293,13 @@ HttpResponse create(const JobParts& parts, const Request& request) {
   if (const auto recipe = parse_recipe(wanted.spec.recipe)) {
     const auto fine = curtain_of(request).check(*recipe, request);
     if (!fine) return problem_of(fine.error());
+  }
+  if (wanted.expect) {
+    const auto drawn = parts.book.draw_up(wanted.spec, "", request.actor.name, request.now);
+    if (!drawn) return problem_of(drawn.error());
+    if (auto same = check_count(parts.office, *drawn, *wanted.expect); !same) {
+      return problem_of(same.error());
+    }
   }
   if (wanted.dry_run) return dry_run(parts, request, std::move(wanted.spec));
   const auto key = IdempotencyKey::of(request);

@@ -34,6 +34,15 @@ TEST_F(Documents, TasksAreListedByStatusAndAtMostAHundredIfAskedSo) {  // S2-19
   EXPECT_EQ(get("/v1/dead-letters?q=status:pending&limit=2").at("dead_letters.2"), "?");
 }
 
+TEST_F(Documents, AListOfTasksHasAHundredUnlessAskedOtherwise) {  // S2-19
+  for (int i = 0; i < 101; ++i) dead(R"("id":"t-)" + std::to_string(i) + R"(")");
+  const Told tasks = get("/v1/dead-letters?q=status:pending&form=workflow");
+  EXPECT_NE(tasks.at("dead_letters.99.task_id"), "?");
+  EXPECT_EQ(tasks.at("dead_letters.100"), "?");
+  EXPECT_EQ(get("/v1/dead-letters?q=status:pending").at("dead_letters.50"), "?")
+      << "any other list has fifty";
+}
+
 TEST_F(Documents, ATaskSaysWhenItFailedHowOftenAndWhenItIsTriedNextAndAnAbsentOneIsNothing) {
   const std::string id = dead(R"("id":"t-1")");  // S2-20
   const Told task = get("/v1/dead-letters/" + id + "?form=workflow");

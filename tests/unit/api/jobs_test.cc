@@ -56,6 +56,28 @@ TEST_F(JobRoutesTest, IdsCanBeNamedAndTheJobStartedAtOnce) {
   EXPECT_EQ(get("/v1/dead-letters/" + other).at("status"), "pending");
 }
 
+TEST_F(JobRoutesTest, ClearingHappensOnlyIfTheCountThatWasTypedIsTrue) {  // S2-23, R2-6
+  for (int i = 0; i < 3; ++i) dead(R"("id":"t-)" + std::to_string(i) + R"(")");
+  const std::string kept = dead(R"("id":"archived")");
+  const Told archived = plan(R"({"act":"archive","ids":[")" + kept + R"("],"start":true})");
+  ASSERT_TRUE(ends(archived.at("job.id")));
+  const std::string clear = R"("act":"discard","query":"status:open","start":true})";
+
+  const Told wrong = plan(R"({"expect":4,)" + clear);
+  EXPECT_EQ(wrong.status(), 409) << wrong;
+  EXPECT_TRUE(wrong.says("There are 3 dead letters, not 4")) << wrong;
+  EXPECT_EQ(get("/v1/dead-letters?q=status:open").at("dead_letters.3"), "?");
+  EXPECT_NE(get("/v1/dead-letters?q=status:open").at("dead_letters.2.id"), "?") << "all there";
+
+  const Told right = plan(R"({"expect":3,)" + clear);
+  ASSERT_EQ(right.status(), 201) << right;
+  ASSERT_TRUE(ends(right.at("job.id")));
+  EXPECT_EQ(get("/v1/jobs/" + right.at("job.id")).at("progress.ok"), "3") << "how many went";
+  EXPECT_EQ(get("/v1/dead-letters?q=status:open").at("dead_letters.0"), "?");
+  EXPECT_EQ(get("/v1/dead-letters/" + kept).at("status"), "archived") << "archived ones stay";
+  EXPECT_EQ(plan(R"({"expect":0,)" + clear).status(), 201) << "nothing is left to clear";
+}
+
 TEST_F(JobRoutesTest, APlanThatMakesNoSenseIsRefusedWithTheReason) {
   struct Row {
     const char* body;

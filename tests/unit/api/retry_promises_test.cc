@@ -1,0 +1,83 @@
+// What whoever runs scheduled retries can find out and may do (document 002).
+
+#include <gtest/gtest.h>
+#include <string>
+
+#include "support/eventually.h"
+#include "unit/api/asking.h"
+
+namespace dlo::api {
+namespace {
+
+using testing::eventually;
+using namespace std::chrono_literals;
+
+class RetryPromisesTest : public Asking {
+ protected:
+  std::string report(const std::string& task_id, const std::string& members) {
+    return say("POST", "/v1/dead-letters",
+               R"({"source":"workflows","profile":"workflow","task":{},"task_id":")" + task_id +
+                   "\"," + members + "}")
+        .at("id");
+  }
+  std::string status_of(const std::string& id, const Headers& headers = {}) {
+    return get("/v1/dead-letters/" + id, headers).at("status");
+  }
+};
+
+TEST_F(RetryPromisesTest, WhyRetriesDoNotRunCanBeSeenAndOneCanBeRunByHand) {  // S2-41
+  EXPECT_EQ(get("/v1/retries").at("is_processor_running"), "false") << "nobody runs them here";
+  options_.retries.executors = std::make_shared<Executors>("llamaindex");
+  options_.retries.executors->set("llamaindex",
+                                  std::make_shared<FunctionHandler>(
+                                      [](const Message&, const RunContext&) { return Outcome{}; }),
+                                  {});
+  options_.retries.interval = 1h;
+  service_.reset();  // the next question starts it again
+  const Told numbers = get("/v1/retries");
+  EXPECT_EQ(numbers.at("is_processor_running"), "true") << numbers;
+  EXPECT_EQ(numbers.at("retry_interval_seconds"), "3600");
+  const std::string id = report("t-1", R"("error":"permission denied")");
+  EXPECT_EQ(say("POST", "/v1/dead-letters/" + id + "/retry", "{}").status(), 200);
+  clock_.advance(1h);
+  EXPECT_TRUE(eventually([&] { return status_of(id) == "resolved"; }));
+}
+
+TEST_F(RetryPromisesTest, ManyExhaustedAreSeenByCategory) {  // S2-42, S2-38
+  for (int i = 0; i < 3; ++i) {
+    report("n-" + std::to_string(i), R"("error":"connection reset","max_retries":0)");
+  }
+  report("m", R"("error":"out of memory","max_retries":0)");
+  const Told numbers = get("/v1/retries");
+  EXPECT_EQ(numbers.at("status_breakdown.exhausted"), "4") << numbers;
+  EXPECT_EQ(numbers.at("error_categories.network"), "3");
+  EXPECT_EQ(numbers.at("error_categories.resource"), "1");
+  const Told network = get("/v1/dead-letters?q=status:exhausted+category:network");
+  EXPECT_NE(network.at("dead_letters.2.id"), "?") << network;
+  EXPECT_EQ(network.at("dead_letters.3"), "?");
+}
+
+TEST_F(RetryPromisesTest, WhoMayArchiveMayNotRetryUnlessThatIsGrantedToo) {  // S2-50
+  const std::string id = report("t-1", R"("error":"timeout")");
+  const auto token = [&](const std::string& name, const std::string& actions, Headers by) {
+    const Told made =
+        say("POST", "/v1/tokens",
+            R"({"name":")" + name + R"(","role":"operator","actions":[)" + actions + "]}",
+            std::move(by));
+    EXPECT_EQ(made.status(), 201) << made;
+    return Headers{{"Authorization", "Bearer " + made.at("secret")}};
+  };
+  const Told first = say("POST", "/v1/tokens", R"({"name":"admin","role":"admin"})");
+  const Headers admin = {{"Authorization", "Bearer " + first.at("secret")}};
+  const Headers archivist = token("archivist", R"("read","dead-letters.archive")", admin);
+  const Headers retrier = token("retrier", R"("read","dead-letters.retry")", admin);
+  const std::string path = "/v1/dead-letters/" + id;
+  EXPECT_EQ(say("POST", path + "/retry", "{}", archivist).status(), 403);
+  EXPECT_EQ(say("POST", path + "/archive", "{}", retrier).status(), 403);
+  EXPECT_EQ(status_of(id, admin), "pending") << "nothing has happened";
+  EXPECT_EQ(say("POST", path + "/archive", "{}", archivist).status(), 200);
+  EXPECT_EQ(status_of(id, admin), "archived");
+}
+
+}  // namespace
+}  // namespace dlo::api
