@@ -9,6 +9,7 @@
 #include "dlo/api/body.h"
 #include "dlo/api/curtain.h"
 #include "dlo/api/idempotency.h"
+#include "dlo/api/job_answers.h"
 #include "dlo/core/duration.h"
 #include "dlo/core/header_class.h"
 #include "dlo/core/spelling.h"
@@ -181,73 +182,6 @@ Result<void> check_count(Office& office, const Job& job, std::uint64_t expected)
           "."};
 }
 
-/// How many wait for others of their key.
-void write_keys(JsonWriter& json, const JobPreview& preview) {
-  json.key("keys").begin_object().member("count", preview.keys);
-  json.member("followers", preview.followers).key("longest").begin_array();
-  for (const auto& [key, followers] : preview.longest) {
-    json.begin_object().member("key", key).member("followers", followers).end_object();
-  }
-  json.end_array().end_object();
-}
-
-void write_preview(JsonWriter& json, const JobPreview& preview) {
-  json.key("preview").begin_object().member("count", preview.count);
-  json.key("at_least").boolean(preview.at_least);
-  if (preview.takes) {
-    json.member("takes_ms", static_cast<std::uint64_t>(preview.takes->count()));
-  }
-  if (!preview.targets.empty()) {
-    json.key("targets").begin_array();
-    for (const auto& [target, count] : preview.targets) {
-      json.begin_object().member("target", target).member("count", count).end_object();
-    }
-    json.end_array();
-  }
-  if (!preview.strip.empty()) {
-    json.key("strip").begin_array();
-    for (const auto& [name, count] : preview.strip) {
-      json.begin_object().member("name", name).member("in_sample", count).end_object();
-    }
-    json.end_array();
-  }
-  if (!preview.set_headers.empty()) {
-    json.key("set_headers").begin_array();
-    for (const std::string& name : preview.set_headers) json.text(name);
-    json.end_array();
-  }
-  if (preview.keys > 0) write_keys(json, preview);
-  json.key("sample").begin_array();
-  for (const RecordHead& head : preview.sample) json.raw(to_json(head));
-  json.end_array().end_object();
-}
-
-HttpResponse answer_with(JobBook& book, const Job& job, bool with_preview, int status = 200) {
-  const auto progress = book.progress(job.id);
-  if (!progress) return problem_of(progress.error());
-  JsonWriter json;
-  json.begin_object().key("job").raw(to_json(job)).key("progress").begin_object();
-  json.member("ok", progress->counts.ok).member("changed", progress->counts.changed);
-  json.member("refused", progress->counts.refused).member("total", progress->counts.total());
-  if (job.spec.replay) {
-    const JobCounts& counts = progress->counts;
-    json.member("looped", counts.looped).member("verified", counts.verified);
-    json.member("presumed", counts.presumed).member("returned", counts.returned);
-    json.member("behind", counts.behind);
-    write_returned(json, *progress);
-  }
-  json.end_object();
-  if (with_preview) {
-    const auto preview = book.preview(job);
-    if (!preview) return problem_of(preview.error());
-    write_preview(json, *preview);
-  }
-  json.end_object();
-  HttpResponse answer = json_answer(json.take(), status);
-  set_etag(answer, job.version);
-  return answer;
-}
-
 std::uint32_t draw() {
   thread_local std::mt19937 random(std::random_device{}());
   return static_cast<std::uint32_t>(random());
@@ -271,7 +205,7 @@ HttpResponse dry_run(const JobParts& parts, const Request& request, JobSpec spec
   if (!preview) return problem_of(preview.error());
   JsonWriter json;
   json.begin_object().key("job").raw(to_json(*job));
-  write_preview(json, *preview);
+  write_preview(json, *preview, parts.targets);
   json.end_object();
   return json_answer(json.take());
 }
@@ -312,7 +246,7 @@ HttpResponse create(const JobParts& parts, const Request& request) {
   auto job = parts.book.plan(std::move(wanted.spec), job_id(request.now, draw()),
                              request.actor.name, request.now);
   if (!job) return problem_of(job.error());
-  HttpResponse answer = answer_with(parts.book, *job, true, 201);
+  HttpResponse answer = answer_with(parts, *job, true, 201);
   answer.headers.push_back({"Location", "/v1/jobs/" + job->id});
   if (*key) {
     // A plan does nothing yet: two of them are harmless, and only one is started.
@@ -339,18 +273,18 @@ HttpResponse list(JobBook& book) {
   return json_answer(json.take());
 }
 
-HttpResponse show(JobBook& book, const Request& request) {
+HttpResponse show(const JobParts& parts, const Request& request) {
   const auto preview = request.flag("preview");
   if (!preview) return problem_of(preview.error());
-  const auto job = book.get(request.path.front());
-  return job ? answer_with(book, *job, *preview) : problem_of(job.error());
+  const auto job = parts.book.get(request.path.front());
+  return job ? answer_with(parts, *job, *preview) : problem_of(job.error());
 }
 
 HttpResponse change(const JobParts& parts, const Request& request, JobVerb verb) {
   const auto job = parts.book.change(request.path.front(), verb, request.actor.name, request.now);
   if (!job) return problem_of(job.error());
   parts.wake();
-  return answer_with(parts.book, *job, false);
+  return answer_with(parts, *job, false);
 }
 
 HttpResponse items(JobBook& book, const Request& request) {
@@ -401,7 +335,7 @@ std::vector<Route> job_routes(const JobParts& parts) {
        Role::reader,
        Lane::slow,
        {"preview"},
-       answering([&book](const Request& request) { return show(book, request); })},
+       answering([parts](const Request& request) { return show(parts, request); })},
       verb_route(parts, "/v1/jobs/{id}/start", JobVerb::start),
       verb_route(parts, "/v1/jobs/{id}/pause", JobVerb::pause),
       verb_route(parts, "/v1/jobs/{id}/resume", JobVerb::resume),

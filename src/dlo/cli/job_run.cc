@@ -72,6 +72,12 @@ void print_plan(Context& context, const Reply& planned) {
     context.err << "  keys   " << text_of(member(preview, "keys"), "count") << ", " << followers
                 << " stand behind another of their key\n";
   }
+  for (const JsonValue& each : member(preview, "targets").items) {
+    const std::string problem = text_of(each, "problem");
+    if (problem.empty()) continue;
+    context.err << "  target " << printable(text_of(each, "target")) << ": " << printable(problem)
+                << " " << text_of(each, "count") << " stay where they are.\n";
+  }
   for (const JsonValue& each : member(preview, "strip").items) {
     context.err << "  strip  " << printable(text_of(each, "name")) << " (of the sample "
                 << text_of(each, "in_sample") << " have it)\n";
@@ -100,12 +106,17 @@ Sight sight_of(const Reply& reply) {
   sight.problem = text_of(job, "problem");
   sight.done = number_of(progress, "total");
   for (const JsonMember& each : progress.members) {
-    if (each.value.kind == JsonKind::array) {  // "20 came back as group G"
+    if (each.name == "returned_to") {  // "20 came back as group G"
       for (const JsonValue& to : each.value.items) {
         sight.words += ", " + text_of(to, "count") + " as group " + text_of(to, "group");
       }
-      continue;
+    } else if (each.name == "unreachable") {
+      for (const JsonValue& to : each.value.items) {
+        sight.words += ", " + text_of(to, "count") + " not to " + text_of(to, "target") + " (" +
+                       text_of(to, "reason") + ")";
+      }
     }
+    if (each.value.kind != JsonKind::number) continue;
     const auto count = each.value.to_uint64().value_or(0);
     if (each.name == "total" || (count == 0 && each.name != "ok")) continue;
     sight.words += (sight.words.empty() ? "" : ", ") + each.name + " " + std::to_string(count);

@@ -60,6 +60,13 @@ bool is_replayable(Status status, bool quarantined_too) noexcept {
          (status == Status::quarantined && quarantined_too);
 }
 
+SentOutcome outcome_of_sent(bool died_again, Status status, std::string_view how) noexcept {
+  if (died_again) return SentOutcome::returned;
+  if (status == Status::replayed) return SentOutcome::awaited;
+  const bool worked = status == Status::resolved && (how == how_replayed || how == how_retried);
+  return worked ? SentOutcome::verified : SentOutcome::taken_over;
+}
+
 std::uint32_t replay_limit(std::optional<std::uint32_t> asked,
                            std::optional<std::uint32_t> of_profile) noexcept {
   return asked ? *asked : of_profile.value_or(usual_replay_limit);

@@ -28,6 +28,22 @@ enum class Act : std::uint8_t { resolve, archive, discard, restore, retry, tag, 
 /// ones only by a deliberate act (R9).
 [[nodiscard]] bool is_replayable(Status status, bool quarantined_too) noexcept;
 
+/// How a dead letter was resolved of which somebody said that it worked after it was sent back: our
+/// processor, or whoever reports it.
+inline constexpr std::string_view how_replayed = "replayed";
+inline constexpr std::string_view how_retried = "retried";  // ... or an executor ran it
+
+/// What became of a record that was sent back, as far as is known (R24). That nothing came back in
+/// time is presumed by whoever waited.
+enum class SentOutcome : std::uint8_t {
+  awaited,
+  verified,    // somebody said that it worked
+  returned,    // it died again
+  taken_over,  // a person resolved, discarded or sent it otherwise: that says nothing of the fix
+};
+[[nodiscard]] SentOutcome outcome_of_sent(bool died_again, Status status,
+                                          std::string_view how) noexcept;
+
 /// How often one message may be sent back: what was asked for, else its profile's limit, else ten.
 [[nodiscard]] std::uint32_t replay_limit(std::optional<std::uint32_t> asked,
                                          std::optional<std::uint32_t> of_profile) noexcept;

@@ -1,5 +1,6 @@
 #include "dlo/engine/replay_witness.h"
 
+#include "dlo/core/acts.h"
 #include "dlo/core/identity.h"
 
 namespace dlo {
@@ -18,7 +19,7 @@ void witness_replays(Office& office, std::span<const MessagePtr> completed, Time
     cured.expected_version = record.version;
     cured.to = Status::resolved;
     cured.now = now;
-    cured.resolution = Resolution{now, "", "replayed", ""};
+    cured.resolution = Resolution{now, "", std::string(how_replayed), ""};
     const Change change = std::move(cured);
     (void)office.apply({&change, 1});
   }

@@ -207,7 +207,7 @@ std::string to_json(const JobProgress& progress) {
   out.member("ok", counts.ok).member("changed", counts.changed).member("refused", counts.refused);
   out.member("looped", counts.looped).member("verified", counts.verified);
   out.member("presumed", counts.presumed).member("returned", counts.returned);
-  out.member("behind", counts.behind);
+  out.member("behind", counts.behind).member("taken_over", counts.taken_over);
   out.key("listed").boolean(progress.listed);
   write_taken(out, "sending", progress.sending);
   if (!progress.awaiting.empty()) write_taken(out, "awaiting", progress.awaiting);
@@ -239,6 +239,7 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
     counts.presumed = fields.number("presumed");
     counts.returned = fields.number("returned");
     counts.behind = fields.number("behind");
+    counts.taken_over = fields.number("taken_over");
     progress.listed = fields.boolean("listed");
     progress.sending = read_taken(fields, "sending");
     progress.awaiting = read_taken(fields, "awaiting");

@@ -54,19 +54,23 @@ struct JobCounts {
   std::uint64_t changed = 0;  // somebody else changed it first: left alone
   std::uint64_t refused = 0;  // the act is not possible in its status
   // Of a replay, beside `ok`, which were sent:
-  std::uint64_t looped = 0;    // sent too often before: quarantined
-  std::uint64_t verified = 0;  // of those sent: somebody said that it worked (R24)
-  std::uint64_t presumed = 0;  // ... did not come back
-  std::uint64_t returned = 0;  // ... died again
-  std::uint64_t behind = 0;    // not sent: an earlier one of its key is still open
+  std::uint64_t looped = 0;      // sent too often before: quarantined
+  std::uint64_t verified = 0;    // of those sent: somebody said that it worked (R24)
+  std::uint64_t presumed = 0;    // ... did not come back
+  std::uint64_t returned = 0;    // ... died again
+  std::uint64_t behind = 0;      // not sent: an earlier one of its key is still open
+  std::uint64_t taken_over = 0;  // of those sent: a person dealt with it before that was known
   [[nodiscard]] std::uint64_t total() const noexcept {
     return ok + changed + refused + looped + behind;
   }
   /// Sent, and nobody knows yet what becomes of it.
   [[nodiscard]] std::uint64_t awaited() const noexcept {
-    return ok - verified - presumed - returned;
+    return ok - verified - presumed - returned - taken_over;
   }
-  [[nodiscard]] RampTally tally() const noexcept { return {ok, verified + presumed, returned}; }
+  /// What people took over says nothing of the fix: as if it had not been sent.
+  [[nodiscard]] RampTally tally() const noexcept {
+    return {ok - taken_over, verified + presumed, returned};
+  }
   bool operator==(const JobCounts&) const = default;
 };
 

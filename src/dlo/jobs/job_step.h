@@ -21,6 +21,7 @@ inline constexpr std::string_view item_looped = "looped";
 inline constexpr std::string_view item_verified = "verified";
 inline constexpr std::string_view item_presumed = "presumed";
 inline constexpr std::string_view item_returned = "returned";
+inline constexpr std::string_view item_taken_over = "taken_over";  // a person dealt with it
 inline constexpr std::string_view item_behind = "behind";  // an earlier one of its key is open
 
 struct Stepped {

@@ -71,7 +71,9 @@ Result<Stepped> ReplayWork::send_taken() {
 void ReplayWork::settle_early(const Result<RecordDetail>& detail, const Taken& taken,
                               JobProgress& next, Outcomes& outcomes) const {
   const bool back = detail && detail->record.occurrence > taken.occurrence;
-  const bool cured = detail && !back && detail->record.status == Status::resolved;
+  const bool cured = detail && !back && detail->record.resolution &&
+                     outcome_of_sent(false, detail->record.status,
+                                     detail->record.resolution->how) == SentOutcome::verified;
   ++(back || cured ? next.counts.ok : next.counts.changed);
   if (back) came_back(detail->record, taken.group, next);
   if (cured) ++next.counts.verified;

@@ -75,11 +75,12 @@ Result<void> ReplayWork::settle(const std::vector<Taken>& all, bool time_is_up) 
     const auto detail = office_.get(sent.id);
     if (!detail && !is_overtaken(detail.error())) return detail.error();
     const auto outcome = detail ? outcome_of(detail->record, sent.occurrence, time_is_up, changes)
-                                : std::optional(item_presumed);  // removed by somebody
+                                : std::optional(item_taken_over);  // removed by somebody
     if (!outcome) continue;
     if (*outcome == item_returned) came_back(detail->record, sent.group, next);
     if (*outcome == item_verified) ++next.counts.verified;
     if (*outcome == item_presumed) ++next.counts.presumed;
+    if (*outcome == item_taken_over) ++next.counts.taken_over;
     outcomes.emplace_back(sent.id, std::string(*outcome));
     std::erase(next.awaiting, sent);
   }
@@ -93,9 +94,17 @@ Result<void> ReplayWork::settle(const std::vector<Taken>& all, bool time_is_up) 
 std::optional<std::string_view> ReplayWork::outcome_of(const DeadLetter& record,
                                                        std::uint32_t occurrence, bool time_is_up,
                                                        std::vector<Change>& changes) const {
-  if (record.occurrence > occurrence) return item_returned;
-  if (record.status == Status::resolved) return item_verified;
-  if (record.status != Status::replayed) return item_presumed;  // a person took it elsewhere
+  switch (outcome_of_sent(record.occurrence > occurrence, record.status,
+                          record.resolution ? record.resolution->how : std::string())) {
+    case SentOutcome::returned:
+      return item_returned;
+    case SentOutcome::verified:
+      return item_verified;
+    case SentOutcome::taken_over:
+      return item_taken_over;
+    case SentOutcome::awaited:
+      break;
+  }
   if (!time_is_up) return std::nullopt;
   Transition transition = move(record, Status::resolved);
   transition.resolution = presumed();

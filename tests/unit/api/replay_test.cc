@@ -84,6 +84,23 @@ TEST_F(ReplayRoutesTest, AFixIsProvenByACanaryAndThenByAll) {
       << list;
 }
 
+TEST_F(ReplayRoutesTest, APlanAndTheJobNameTheTargetsThatAreNotThere) {
+  kill(2);
+  EXPECT_EQ(say("POST", "/v1/dead-letters", R"({"source":"gone","error":"timed out"})").status(),
+            201);
+  const Told planned =
+      say("POST", "/v1/jobs", R"({"act":"replay","query":"status:open","start":true})");
+  EXPECT_EQ(planned.status(), 201) << planned;
+  EXPECT_EQ(planned.at("preview.targets.0.target"), "gone") << planned;
+  EXPECT_TRUE(planned.at("preview.targets.0.problem").find("gone") != std::string::npos) << planned;
+  EXPECT_EQ(planned.at("preview.targets.1.problem"), "?") << planned;
+  const std::string id = planned.at("job.id");
+  ASSERT_TRUE(comes([&] { return job(id).at("progress.total") == "3"; })) << job(id);
+  EXPECT_EQ(job(id).at("progress.ok"), "2") << job(id);
+  EXPECT_EQ(job(id).at("progress.unreachable.0.target"), "gone") << job(id);
+  EXPECT_EQ(job(id).at("progress.unreachable.0.count"), "1") << job(id);
+}
+
 TEST_F(ReplayRoutesTest, AFixThatDoesNotWorkIsStoppedAfterTheCanary) {
   kill(12);
   const std::string id = replay(R"(,"canary":2,"watch":"1h")");

@@ -248,9 +248,10 @@ TEST_F(ReplayTest, AJobAndItsProgressComeBackAsTheyWereWritten) {
   const Job job = plan_replay(spec);
   EXPECT_EQ(must(book_.get(job.id)), job);
   JobProgress progress;
-  progress.counts = {1, 2, 3, 4, 5, 6, 7, 8};
+  progress.counts = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  progress.unreachable = {{"gone", "not there", 3}};
   progress.listed = true;
-  progress.sending = {{id_of(1), 2, {9, 9}}, {id_of(2), 1}};
+  progress.sending = {{id_of(1), 2, {9, 9}, Status::exhausted}, {id_of(2), 1}};
   progress.awaiting = {{id_of(3), 1, {8, 8}}};
   progress.last_sent = noon;
   progress.returned_to = {{{1, 2}, 3, true}, {{4, 5}, 6, false}};

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "dlo/api/jobs.h"
+#include "dlo/api/request.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::api {
+
+/// A job with its progress, and what is left of it if that was asked for.
+[[nodiscard]] HttpResponse answer_with(const JobParts& parts, const Job& job, bool with_preview,
+                                       int status = 200);
+
+/// The member `preview`. A target that nothing can be sent to has a `problem`.
+void write_preview(JsonWriter& json, const JobPreview& preview, const ReplayTargets& targets);
+
+}  // namespace dlo::api
