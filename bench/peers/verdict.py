@@ -4,6 +4,7 @@ import statistics
 WORKLOADS = ("enq_sync1", "enq_32c", "enq_8x64", "lease_done_pipe", "lease_done_32c", "retry_delay",
              "dead_letter", "redrive_all", "e2e")
 LIMITS = ("append_1k", "overwrite_4k", "overwrite_64k")  # of the disk
+FLOOR = "paced_4k"  # ... at the pace of e2e, from due to durable
 OURS, SERVED, BOUND, DISK = "ours", "ours-http", "ceiling", "disk"
 NO_PEERS = (OURS, SERVED, BOUND)
 BESIDE_SERVED = ("beanstalkd-f0", "beanstalkd-f50", "redis-always", "nats-js")  # what our server is held to
@@ -150,7 +151,16 @@ def table(results, workloads=WORKLOADS):
     return "\n".join(lines)
 
 
+def floor_line(results):
+    """The goal of e2e in milliseconds, and what a bare sync takes at the same pace: nobody can be below."""
+    ours, sync, floor = (results.p99(OURS, "e2e"), results.p99(DISK, "overwrite_4k"), results.p99(DISK, FLOOR))
+    if None in (ours, sync, floor):
+        return "e2e: not measured beside the disk"
+    return (f"e2e p99: ours {ours:.2f} ms, goal {2 * sync + 1:.2f} ms; a bare sync due every millisecond: "
+            f"{floor:.2f} ms, ours is {ours / floor:.2f} times that")
+
+
 def disk_line(results):
     parts = [f"{limit} {number(results.rate(DISK, limit))}/s ({results.p99(DISK, limit):.1f} ms)"
-             for limit in LIMITS if results.rate(DISK, limit) is not None]
+             for limit in (*LIMITS, FLOOR) if results.rate(DISK, limit) is not None]
     return "disk, write + fdatasync: " + ", ".join(parts) if parts else "disk: not measured"

@@ -90,6 +90,13 @@ class Goals(unittest.TestCase):
         self.assertIs(self.verdict_on("e2e", 1000, 5.0), True)
         self.assertIs(self.verdict_on("e2e", 1000, 5.1), False)
 
+    def test_end_to_end_is_shown_beside_its_goal_and_what_a_bare_sync_takes(self):
+        found = results(("disk", "overwrite_4k", 1000, 0.4), ("disk", "paced_4k", 1000, 1.5), ("ours", "e2e", 1000, 3))
+        line = verdict.floor_line(found)
+        for figure in ("ours 3.00 ms", "goal 1.80 ms", "1.50 ms", "2.00 times"):
+            self.assertIn(figure, line)
+        self.assertIn("not measured", verdict.floor_line(results(("ours", "e2e", 1000, 3))))
+
     def test_there_is_no_verdict_without_a_goal_or_without_what_it_compares(self):
         self.assertIsNone(self.verdict_on("dead_letter", 1_000_000))
         self.assertIsNone(verdict.met(results(("safe", "enq_32c", 100, 1)), "enq_32c"))
