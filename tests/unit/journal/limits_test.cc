@@ -1,4 +1,6 @@
 // What a journal refuses, and where it begins anew.
+#include <atomic>
+#include <chrono>
 #include <future>
 #include <gtest/gtest.h>
 #include <map>
@@ -328,6 +330,47 @@ TEST(JournalSync, WhoeverWaitsForTheNextHandsALargeGroupToTheKernelMeanwhile) {
   journal.reset();
   journal = opened(disk, {}, bodies, report);
   EXPECT_EQ(bodies.size(), 2U);
+}
+
+TEST(JournalLimits, WhoAppendsFasterThanTheDiskSyncsWaitsInsteadOfFillingTheMemory) {
+  FaultFileSystem disk;
+  JournalOptions options;
+  options.segment_size = 4U << 20U;
+  options.backlog_limit = 64U << 10U;
+  std::vector<std::string> bodies;
+  RecoveryReport report;
+  auto journal = opened(disk, options, bodies, report);
+  std::promise<void> gate;
+  const auto opening = gate.get_future().share();
+  disk.set_fault([opening](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+    if (op == FaultFileSystem::Op::sync) opening.wait();
+    return std::nullopt;
+  });
+  constexpr std::size_t size = 8U << 10U;
+  constexpr std::size_t callers = 4;
+  constexpr std::size_t each_sends = 40;
+  std::atomic<std::size_t> appended = 0;
+  std::vector<std::future<void>> all;
+  for (std::size_t i = 0; i < callers; ++i) {
+    all.push_back(std::async(std::launch::async, [&] {
+      const std::string body(size, 'x');
+      const NewRecord record{1, {}, body};
+      for (std::size_t sent = 0; sent < each_sends; ++sent) {
+        must(journal->wait_for_room(false));
+        must(journal->append({&record, 1}, {}));
+        appended += size;
+      }
+    }));
+  }
+  EXPECT_TRUE(testing::eventually([&] { return appended >= options.backlog_limit; }));
+  for (auto& each : all) {
+    EXPECT_EQ(each.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  }
+  EXPECT_LE(appended, options.backlog_limit + 2 * callers * size);
+  gate.set_value();
+  for (auto& each : all) each.get();
+  EXPECT_EQ(appended, callers * each_sends * size);
+  disk.set_fault({});
 }
 
 }  // namespace
