@@ -88,7 +88,7 @@ void Log::write_out(Lock& lock) {
 void Log::sync_out(Lock& lock) {
   syncing_ = true;
   next_wanted_ = false;
-  covering_ = durable_;
+  covering_ = UINT64_MAX;  // whoever comes while another still writes is covered, too
   ++turn_;
   while (writing_) changed_.wait(lock);
   covering_ = next_sequence_;
