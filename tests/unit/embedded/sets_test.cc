@@ -1,5 +1,6 @@
 // What is done to all of a queue happens in pieces. These are more than one piece long.
 #include <atomic>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <thread>
@@ -102,6 +103,7 @@ TEST(AMoveOfVeryMany, LeavesKeysWhoseHeadIsLeased) {
 TEST(AMoveOfVeryMany, ThatACrashInterruptsIsCarriedToItsEnd) {
   Shop shop;
   shop.settings = large_segments();
+  shop.settings.journal.backlog_limit = 1;  // each piece waits for the sync of the one before
   shop.open();
   fill(*shop.queue, many);
   auto target = must(shop.queues->declare(other()));
@@ -209,6 +211,34 @@ TEST(ARedriveOfVeryMany, SendsAllBack) {
   shop.open(later);
   EXPECT_EQ(must(shop.queue->stats(later)).ready, static_cast<std::uint64_t>(many));
   EXPECT_EQ(shop.take(many, later).size(), static_cast<std::size_t>(many));
+}
+
+TEST(Sets, OfManyPiecesShareOneSync) {
+  Shop shop(Shop::jobs(), true);
+  shop.settings = large_segments();
+  shop.settings.journal.segment_size = 16U << 20U;
+  shop.open();
+  const auto target = must(shop.queues->declare(other(), true));
+  const auto syncs_of = [&](const std::function<std::uint64_t()>& act) {
+    const auto before = shop.disk->syncs();
+    EXPECT_EQ(act(), 3U * many);
+    return shop.disk->syncs() - before;
+  };
+  const auto fill_without_keys = [&] {
+    std::vector<Publication> list(3 * many);
+    for (auto& each : list) each.message = numbered(1);
+    must(shop.queue->publish(list, noon));
+  };
+  fill_without_keys();
+  EXPECT_LE(syncs_of([&] { return must(shop.queue->move_to(*target)); }), 2U);
+  EXPECT_LE(syncs_of([&] { return must(target->purge()); }), 2U);
+  fill_without_keys();
+  for (auto got = shop.take(many); !got.empty(); got = shop.take(many)) {
+    std::vector<Settlement> endings;
+    for (const auto& each : got) endings.push_back({each.lease, DeadLettered{}});
+    must(shop.queue->settle(endings, noon));
+  }
+  EXPECT_LE(syncs_of([&] { return must(shop.queue->redrive()); }), 2U);
 }
 
 }  // namespace

@@ -188,11 +188,12 @@ class Depot {
   [[nodiscard]] std::vector<SlotNumber> arriving_in(std::uint16_t queue,
                                                     std::optional<std::uint16_t> other = {}) const;
   Result<void> purge_slice(std::uint16_t queue, Purge& purge);
-  Result<void> purge_these(Lock& lock, QueueState& queue, const std::vector<SlotNumber>& slots,
-                           Purge& purge);
+  Result<void> purge_these(QueueState& queue, const std::vector<SlotNumber>& slots, Purge& purge);
+  Result<void> made_durable(std::uint64_t record);
   Result<Load> begin_move(std::uint16_t from, std::uint16_t to);
   Result<std::uint64_t> move_rest(std::uint16_t from, std::uint16_t to, std::uint64_t most);
-  Result<std::uint64_t> move_slice(std::uint16_t from, std::uint16_t to, std::uint64_t& left);
+  Result<std::uint64_t> move_slice(std::uint16_t from, std::uint16_t to, std::uint64_t& left,
+                                   std::uint64_t& last);
   Result<void> finish_moves();
 
   // housekeeping

@@ -1,5 +1,6 @@
-// What is done to all of a queue: a piece at a time, each a record and its own sync, so that nobody
-// waits long for the lock. Receivers of the queue find nothing in it until it is over.
+// What is done to all of a queue: a piece at a time, each a record of its own, so that nobody waits
+// long for the lock; and one sync for all of them, at the end. Receivers of the queue find nothing
+// in it until it is over.
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -27,6 +28,7 @@ std::vector<SlotNumber> Depot::arriving_in(std::uint16_t queue,
 struct Depot::Purge {
   std::uint64_t left = 0;   // to be looked at, at most
   std::uint64_t count = 0;  // gone
+  std::uint64_t last = 0;   // record
   struct Body {
     std::uint64_t sequence = 0;  // of the state that was read
     std::uint32_t segment = 0;
@@ -47,6 +49,7 @@ Result<std::uint64_t> Depot::purge(std::uint16_t number) {
   }
   Result<void> done;
   while (done && purge.left > 0) done = purge_slice(number, purge);
+  if (done) done = made_durable(purge.last);
   const Lock lock(mutex_);
   holdings_.line_up(*holdings_.queue(number), holdings_.latest());
   ring(number, 2);
@@ -59,7 +62,7 @@ Result<void> Depot::purge_slice(std::uint16_t number, Purge& purge) {
   if (const auto room = wait_for_room(true); !room) return room;
   std::vector<std::pair<SlotNumber, Address>> unread;
   {
-    Lock lock(mutex_);
+    const Lock lock(mutex_);
     auto found = usable(number, "embedded.purge");
     if (!found) return found.error();
     const auto slots = holdings_.next_of_walk(std::min<std::uint64_t>(at_once, purge.left));
@@ -72,7 +75,7 @@ Result<void> Depot::purge_slice(std::uint16_t number, Purge& purge) {
     }
     if (unread.empty()) {
       if (slots.empty()) purge.left = 0;
-      return slots.empty() ? Result<void>{} : purge_these(lock, **found, slots, purge);
+      return slots.empty() ? Result<void>{} : purge_these(**found, slots, purge);
     }
   }
   std::vector<Address> addresses;
@@ -88,7 +91,7 @@ Result<void> Depot::purge_slice(std::uint16_t number, Purge& purge) {
   return {};
 }
 
-Result<void> Depot::purge_these(Lock& lock, QueueState& queue, const std::vector<SlotNumber>& slots,
+Result<void> Depot::purge_these(QueueState& queue, const std::vector<SlotNumber>& slots,
                                 Purge& purge) {
   const auto now = holdings_.latest();
   std::string range;
@@ -117,8 +120,12 @@ Result<void> Depot::purge_these(Lock& lock, QueueState& queue, const std::vector
   for (const Removal& each : stateful) holdings_.remove(each, now);
   purge.left -= slots.size();
   purge.bodies.clear();
-  lock.unlock();
-  const auto durable = journal_->durable(placed->last);
+  purge.last = placed->last;
+  return {};
+}
+
+Result<void> Depot::made_durable(std::uint64_t record) {
+  const auto durable = journal_->durable(record);
   return durable ? Result<void>{} : durable.error();
 }
 
@@ -157,12 +164,14 @@ Result<std::uint64_t> Depot::move_rest(std::uint16_t from, std::uint16_t to, std
     most += queue.in(Place::leased);  // they are passed on the way
   }
   std::uint64_t count = 0;
+  std::uint64_t last = 0;
   Result<void> done;
   while (done && most > 0) {
-    const auto moved = move_slice(from, to, most);
+    const auto moved = move_slice(from, to, most, last);
     if (!moved) done = moved.error();
     if (moved) count += *moved;
   }
+  if (done) done = made_durable(last);
   const Lock lock(mutex_);
   holdings_.queue(to)->promised = {};
   holdings_.line_up(*holdings_.queue(from), holdings_.latest());
@@ -171,9 +180,10 @@ Result<std::uint64_t> Depot::move_rest(std::uint16_t from, std::uint16_t to, std
   return count;
 }
 
-Result<std::uint64_t> Depot::move_slice(std::uint16_t from, std::uint16_t to, std::uint64_t& left) {
+Result<std::uint64_t> Depot::move_slice(std::uint16_t from, std::uint16_t to, std::uint64_t& left,
+                                        std::uint64_t& last) {
   if (const auto room = wait_for_room(true); !room) return room.error();
-  Lock lock(mutex_);
+  const Lock lock(mutex_);
   for (const auto each : {from, to}) {
     if (const auto ok = usable(each, "embedded.move"); !ok) return ok.error();
   }
@@ -192,17 +202,18 @@ Result<std::uint64_t> Depot::move_slice(std::uint16_t from, std::uint16_t to, st
   out.u32(slots.empty() ? no_slot : slots.back());
   out.u8(more);
   encode_slots(arriving_in(from, to), bytes);
-  std::uint64_t count = 0;
-  const auto done = write_down(lock, RecordType::moved, std::move(bytes), [&] {
-    const auto bytes_before = target.bytes();
-    if (!slots.empty()) holdings_.walked_past(slots.back());
-    count = holdings_.move(slots, target, now);
-    holdings_.queue(from)->moving_to = more ? std::optional(to) : std::nullopt;
-    target.promised.messages -= std::min(target.promised.messages, count);
-    target.promised.bytes -= std::min(target.promised.bytes, target.bytes() - bytes_before);
-    ring(to, 2);
-  });
-  if (!done) return done.error();
+  RecordList records;
+  records.add(RecordType::moved, std::move(bytes));
+  const auto placed = append(records);
+  if (!placed) return placed.error();
+  last = placed->last;
+  const auto bytes_before = target.bytes();
+  if (!slots.empty()) holdings_.walked_past(slots.back());
+  const auto count = holdings_.move(slots, target, now);
+  holdings_.queue(from)->moving_to = more ? std::optional(to) : std::nullopt;
+  target.promised.messages -= std::min(target.promised.messages, count);
+  target.promised.bytes -= std::min(target.promised.bytes, target.bytes() - bytes_before);
+  ring(to, 2);
   return count;
 }
 
@@ -222,9 +233,10 @@ Result<std::uint64_t> Depot::redrive(std::uint16_t number) {
   const std::lock_guard one_at_a_time(sets_mutex_);
   std::uint64_t left = dead(number);
   std::uint64_t count = 0;
+  std::uint64_t last_record = 0;
   do {
     if (const auto room = wait_for_room(true); !room) return room.error();
-    Lock lock(mutex_);
+    const Lock lock(mutex_);
     auto found = usable(number, "embedded.redrive");
     if (!found) return found.error();
     auto last = (*found)->dead.oldest;
@@ -242,13 +254,16 @@ Result<std::uint64_t> Depot::redrive(std::uint16_t number) {
     out.moment(now);
     out.u32(last);
     encode_slots(arriving_in(number), bytes);
-    const auto done = write_down(lock, RecordType::redriven, std::move(bytes), [&] {
-      count += holdings_.redrive(**found, last, now);
-      ring(number, 2);
-    });
-    if (!done) return done.error();
+    RecordList records;
+    records.add(RecordType::redriven, std::move(bytes));
+    const auto placed = append(records);
+    if (!placed) return placed.error();
+    last_record = placed->last;
+    count += holdings_.redrive(**found, last, now);
+    ring(number, 2);
     left -= std::min(left, going);
   } while (left > 0);
+  if (const auto done = made_durable(last_record); !done) return done.error();
   return count;
 }
 
