@@ -11,6 +11,7 @@
 #include "dlo/api/body.h"
 #include "dlo/api/notes.h"
 #include "dlo/core/states.h"
+#include "dlo/jobs/former.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
 
@@ -78,7 +79,13 @@ Result<std::string> keep(Office& office, const Brought& brought, const Request& 
   if (!before && before.error().code != Code::not_found) return before.error();
   if (before && before->record.occurrence >= brought.detail.record.occurrence)
     return std::string("merged");
-  const auto applied = office.apply(changes_for(brought, request));
+  std::vector<Change> changes = changes_for(brought, request);
+  if (brought.detail.record.status == Status::discarding) {  // its grace begins anew, here
+    auto noted = note_discard(office, brought.detail.record.id, request.now);
+    if (!noted) return noted.error();
+    for (Change& each : *noted) changes.push_back(std::move(each));
+  }
+  const auto applied = office.apply(changes);
   if (!applied) return applied.error();
   return std::string("kept");
 }

@@ -12,6 +12,7 @@
 #include "dlo/api/curtain.h"
 #include "dlo/core/spelling.h"
 #include "dlo/durable/runtime.h"
+#include "dlo/jobs/former.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
 #include "dlo/store/poison_book.h"
@@ -109,13 +110,20 @@ HttpResponse remove(const Book& book, const Request& request) {
   if (!detail) return problem_of(detail.error());
   if (!*detail) return yes_or_no("removed", false);
   const RecordId record = (*detail)->item.record;
+  const auto now = book.office.get(record);
+  if (!now && now.error().code == Code::not_found) return yes_or_no("removed", false);
+  if (!now) return problem_of(now.error());
+  // A discard like any other: its grace begins, and a restore finds the way back.
+  auto changes = remember_discard(book.office, record, now->record.status, request.now);
+  if (!changes) return problem_of(changes.error());
   Transition away;
   away.id = record;
+  away.expected_version = now->record.version;
   away.to = Status::discarding;
   away.now = request.now;
-  const std::vector<Change> changes{away,
-                                    audit_of(request, "poison.remove", to_string(record), "{}")};
-  const auto applied = book.office.apply(changes);
+  changes->emplace_back(std::move(away));
+  changes->emplace_back(audit_of(request, "poison.remove", to_string(record), "{}"));
+  const auto applied = book.office.apply(*changes);
   // Somebody else took it out between the look and the act: for the caller it is simply gone.
   if (!applied && applied.error().code == Code::conflict) return yes_or_no("removed", false);
   return applied ? yes_or_no("removed", true) : problem_of(applied.error());

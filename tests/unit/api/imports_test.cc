@@ -3,6 +3,8 @@
 
 #include "unit/api/asking.h"
 
+#include "dlo/jobs/discard_keeper.h"
+
 namespace dlo::api {
 namespace {
 
@@ -16,10 +18,10 @@ class ImportsTest : public Asking {
 class OtherOffice : public Asking {
  public:
   void TestBody() override {}
-  std::string letter() {
+  std::string letter(const std::string& closed = "archive") {
     const std::string id = dead(R"("id":"p-1","payload":"AP8=","payload_encoding":"base64")");
     say("POST", "/v1/dead-letters/" + id + "/notes", R"({"text":"asked the bank"})");
-    say("POST", "/v1/dead-letters/" + id + "/archive", "{}");
+    say("POST", "/v1/dead-letters/" + id + "/" + closed, "{}");
     return get("/v1/dead-letters/" + id).body();
   }
 };
@@ -35,6 +37,17 @@ TEST_F(ImportsTest, ADeadLetterComesWithAllThatIsKnownOfIt) {
   EXPECT_EQ(here.at("message.payload"), "AP8=");
   EXPECT_EQ(here.at("notes.0.text"), "asked the bank");
   EXPECT_EQ(get("/v1/audit").at("entries.0.act"), "import");
+}
+
+TEST_F(ImportsTest, WhatWasBeingDiscardedHasItsGraceHereAndIsThenRemoved) {
+  OtherOffice other;
+  // As of an office in which everything older was looked for long ago.
+  EXPECT_EQ(testing::must(sweep_discarded(office_, Millis{0}, clock_.now())), 0U);
+  const Told kept = import(other.letter("discard"));
+  EXPECT_EQ(get("/v1/dead-letters/" + kept.at("id")).at("status"), "discarding");
+  const Millis grace = std::chrono::hours{1};
+  EXPECT_EQ(testing::must(sweep_discarded(office_, grace, clock_.now())), 0U);
+  EXPECT_EQ(testing::must(sweep_discarded(office_, grace, clock_.now() + grace)), 1U);
 }
 
 TEST_F(ImportsTest, WhatIsHereStaysAsItIs) {

@@ -5,6 +5,7 @@
 #include "unit/api/asking.h"
 
 #include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/jobs/discard_keeper.h"
 
 namespace dlo::api {
 namespace {
@@ -136,6 +137,23 @@ TEST_F(PoisonTest, RemovingAnswersWhetherThereWasOne) {  // S3-34
   EXPECT_EQ(ask("DELETE", "/v1/poison/activities/" + id).at("removed"), "true");
   EXPECT_EQ(ask("DELETE", "/v1/poison/activities/" + id).at("removed"), "false");
   EXPECT_EQ(get("/v1/poison/activities").at("items.0"), "?");
+}
+
+TEST_F(PoisonTest, WhatIsRemovedCanBeRestoredUntilItsGraceEndsAndIsGoneAfterwards) {
+  // As of an office in which everything older was looked for long ago.
+  EXPECT_EQ(must(sweep_discarded(office_, Millis{0}, clock_.now())), 0U);
+  poison("i1", "charge");
+  poison("i2", "charge");
+  const Told items = get("/v1/poison/activities");
+  const std::string restored = get("/v1/dead-letters?q=status:open").at("dead_letters.0.id");
+  for (const auto* item : {"items.0.poison_id", "items.1.poison_id"}) {
+    EXPECT_EQ(ask("DELETE", "/v1/poison/activities/" + items.at(item)).at("removed"), "true");
+  }
+  EXPECT_EQ(say("POST", "/v1/dead-letters/" + restored + "/restore", "{}").status(), 200);
+  const Millis grace = std::chrono::hours{1};
+  EXPECT_EQ(must(sweep_discarded(office_, grace, clock_.now() + grace - Millis{1})), 0U);
+  EXPECT_EQ(must(sweep_discarded(office_, grace, clock_.now() + grace)), 1U);
+  EXPECT_NE(get("/v1/dead-letters/" + restored).at("status"), "discarding");
 }
 
 TEST_F(PoisonTest, ARetryGoesBackToItsQueueWithTheCountReset) {  // S3-35
