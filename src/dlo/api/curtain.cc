@@ -90,7 +90,7 @@ Result<RecordDetail> Curtain::shown(Office& office, const Request& request,
   if (!reveal) return reveal.error();
   if (!*reveal || masked_.empty()) return hidden(std::move(detail));
   if (!may_reveal(request.actor)) {
-    request.note_refused("it may not reveal masked places");
+    request.note_refused_look("it may not reveal masked places");
     return no_right("What you ask for");
   }
   JsonWriter places;
@@ -127,7 +127,7 @@ Result<void> Curtain::check(const Recipe& recipe, const Request& request) const 
   for (const RecipeStep& step : recipe) {
     const bool moves = step.kind == RecipeStep::Kind::rename && is_masked(step.path);
     if (!moves && std::none_of(step.patch.begin(), step.patch.end(), looks)) continue;
-    request.note_refused("a recipe that looks at a masked place");
+    request.note_refused_look("a recipe that looks at a masked place");
     return no_right("A place that the recipe moves, copies or tests");
   }
   return {};
@@ -139,7 +139,7 @@ Result<void> Curtain::check(const Query& query, const Request& request) const {
     words = words || test.field == Field::payload;
     const auto path = path_of(test);
     if (!path || !is_masked(*path) || may_reveal(request.actor)) continue;
-    request.note_refused("a query about a masked place");
+    request.note_refused_look("a query about a masked place");
     return no_right("`" + path->name() + "`");
   }
   if (!words || paths_.empty()) return {};

@@ -18,7 +18,11 @@ std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
 
 void Request::note_refused(const std::string& why) const {
   const bool looks = http.method == "GET" || http.method == "HEAD";
-  if (refused && !looks) refused(*this, why);
+  if (!looks) note_refused_look(why);
+}
+
+void Request::note_refused_look(const std::string& why) const {
+  if (refused) refused(*this, why);
 }
 
 const std::string* Request::find(std::string_view name) const noexcept {

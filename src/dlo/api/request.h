@@ -41,6 +41,8 @@ struct Request {
   /// For handlers that find out by themselves that a token is not for what is asked: an act that
   /// was refused is in the audit trail, whoever refuses it.
   void note_refused(const std::string& why) const;
+  /// The same for what is no act and yet in the trail: whoever is refused what is masked.
+  void note_refused_look(const std::string& why) const;
 
   /// The last value of that name, or null.
   [[nodiscard]] const std::string* find(std::string_view name) const noexcept;

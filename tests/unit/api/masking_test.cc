@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <string>
+#include <vector>
 
 #include "unit/api/asking.h"
 
@@ -72,6 +74,26 @@ TEST_F(MaskingTest, RevealingNeedsTheRightAndIsAuditedFirst) {
   EXPECT_TRUE(trail.says("\"act\":\"reveal\"")) << trail;
   EXPECT_TRUE(trail.says(id)) << trail;
   EXPECT_FALSE(trail.says("4111")) << trail;
+}
+
+TEST_F(MaskingTest, WhoeverIsRefusedWhatIsMaskedIsInTheTrail) {
+  const std::string id = dead(members());
+  const std::string path = "/v1/dead-letters/" + id;
+  close();
+  const Headers reader = token("reader");
+  EXPECT_EQ(get(path + "?reveal=true", reader).status(), 403);
+  EXPECT_EQ(get(path + "/payload?reveal=true", reader).status(), 403);
+  EXPECT_EQ(get("/v1/dead-letters?q=body.card.number:4111", reader).status(), 403);
+  EXPECT_EQ(get(path, reader).status(), 200);
+  service_->stop();  // all is written by now
+  std::vector<std::string> refused;
+  for (const auto& entry : testing::must(office_.extras().ledger->audit(0, 100))) {
+    if (entry.act.act == "refused") refused.push_back(entry.act.subject);
+    EXPECT_EQ(entry.act.detail.find("4111"), std::string::npos);
+  }
+  std::sort(refused.begin(), refused.end());
+  EXPECT_EQ(refused, (std::vector<std::string>{"GET /v1/dead-letters", "GET " + path,
+                                               "GET " + path + "/payload"}));
 }
 
 TEST_F(MaskingTest, AskingAboutAMaskedPlaceNeedsTheRightToo) {
