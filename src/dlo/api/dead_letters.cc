@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t most_rows = 1'000;
 constexpr std::size_t usual_rows = 50;
 constexpr std::size_t usual_tasks = 100;  // in the form of document 002 (S2-19)
+constexpr std::size_t most_at_once = 250;  // of a stream
 
 Error refuse(std::string detail) {
   return {Code::invalid_argument, "api.list", std::move(detail)};
@@ -132,11 +133,15 @@ HttpResponse list_page(Office& office, const Listing& listing) {
 /// thread is held.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  Stream(Office& office, WorkerPool& pool, Listing listing, ExchangePtr exchange)
+  Stream(Office& office, WorkerPool& pool, Listing listing, ExchangePtr exchange,
+         std::optional<std::size_t> most)
       : office_(office),
         pool_(pool),
         listing_(std::move(listing)),
-        exchange_(std::move(exchange)) {}
+        exchange_(std::move(exchange)),
+        left_(most) {
+    listing_.query.limit = most_at_once;
+  }
 
   void start() {
     HttpResponse head;
@@ -147,8 +152,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  private:
   void step() {
+    if (left_) listing_.query.limit = std::min(*left_, most_at_once);
     auto page = office_.list(listing_.query);
     if (!page) return fail(page.error());
+    if (left_) *left_ -= std::min(*left_, page->rows.size());
     std::string lines;
     for (const RecordHead& head : page->rows) {
       const auto row = row_json(office_, listing_, head);
@@ -156,7 +163,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
       if (!row->empty()) lines += *row + "\n";
     }
     const Room room = exchange_->write(lines);
-    if (room == Room::gone || !page->next) return exchange_->end();
+    const bool over = !page->next || (left_ && *left_ == 0);
+    if (room == Room::gone || over) return exchange_->end();
     listing_.query.after = page->next;
     if (room == Room::yes) return go_on();
     exchange_->when_room([self = shared_from_this()](bool alive) {
@@ -179,14 +187,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   WorkerPool& pool_;
   Listing listing_;
   const ExchangePtr exchange_;
+  std::optional<std::size_t> left_;  // of what was asked for; empty: everything
 };
 
 void list(Office& office, WorkerPool& pool, const Request& request, const ExchangePtr& exchange) {
   auto listing = parse_listing(request);
   if (!listing) return exchange->send(problem_of(listing.error()));
   if (request.http.header("Accept").find("application/x-ndjson") != std::string_view::npos) {
-    if (!request.find("limit")) listing->query.limit = most_rows / 4;
-    return std::make_shared<Stream>(office, pool, std::move(*listing), exchange)->start();
+    std::optional<std::size_t> most;
+    if (request.find("limit") != nullptr) most = listing->query.limit;
+    return std::make_shared<Stream>(office, pool, std::move(*listing), exchange, most)->start();
   }
   exchange->send(list_page(office, *listing));
 }

@@ -64,9 +64,20 @@ TEST_F(DeadLetters, ColumnsAreLiftedOutOfPayloads) {  // S1-37
 
 TEST_F(DeadLetters, NdjsonGivesAllThatMatchALineEach) {
   for (int i = 0; i < 12; ++i) dead(R"("id":"m)" + std::to_string(i) + "\"");
-  const Told told = get("/v1/dead-letters?limit=5", {{"Accept", "application/x-ndjson"}});
+  const Told told = get("/v1/dead-letters", {{"Accept", "application/x-ndjson"}});
   EXPECT_EQ(told.http.content_type, "application/x-ndjson");
   EXPECT_EQ(std::count(told.body().begin(), told.body().end(), '\n'), 12);
+}
+
+TEST_F(DeadLetters, NdjsonGivesNoMoreThanTheLimit) {
+  for (int i = 0; i < 300; ++i) dead(R"("id":"m)" + std::to_string(i) + "\"");
+  for (const int limit : {1, 250, 251, 300, 1000}) {
+    const Told told = get("/v1/dead-letters?limit=" + std::to_string(limit),
+                          {{"Accept", "application/x-ndjson"}});
+    EXPECT_EQ(std::count(told.body().begin(), told.body().end(), '\n'), std::min(limit, 300));
+  }
+  const Told all = get("/v1/dead-letters", {{"Accept", "application/x-ndjson"}});
+  EXPECT_EQ(std::count(all.body().begin(), all.body().end(), '\n'), 300);
 }
 
 TEST_F(DeadLetters, OneIsShownWithEverythingAndAnETag) {
