@@ -224,6 +224,17 @@ Result<void> prepare_retry(Act& act, const ActParts& parts) {
   return {};
 }
 
+Result<void> prepare_quarantine(Act& act) {
+  const Status status = act.record().status;
+  if (!is_possible(dlo::Act::quarantine, status)) {
+    return conflict("Dead letter " + to_string(act.record().id) + " is " +
+                    std::string(name_of(status)) +
+                    "; only pending and exhausted ones can be quarantined.");
+  }
+  act.move.to = target_of(dlo::Act::quarantine, status);
+  return {};
+}
+
 /// Somebody tried by hand and it failed: it stays open, with the new error (point S1-42).
 HttpResponse add_attempt(Office& office, const Request& request) {
   Failure failure;
@@ -353,6 +364,8 @@ std::vector<Route> act_routes(const ActParts& parts) {
       act_route(office, "/v1/dead-letters/{id}/discard", "discard", false,
                 [](Act& act) { return prepare_close(act, dlo::Act::discard); }),
       act_route(office, "/v1/dead-letters/{id}/restore", "restore", false, prepare_restore),
+      act_route(office, "/v1/dead-letters/{id}/quarantine", "quarantine", false,
+                prepare_quarantine),
       act_route(office, "/v1/dead-letters/{id}/retry", "retry", false,
                 [parts](Act& act) { return prepare_retry(act, parts); }),
       {"PUT",

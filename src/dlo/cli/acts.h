@@ -34,7 +34,11 @@ using JobExtras = std::function<void(JsonWriter&)>;
                                            const std::vector<std::string>& ids,
                                            const JobExtras& extras);
 
-/// resolve, archive, discard, restore or retry: ids one by one, a query as a job.
+/// The job or jobs that do `act` to these ids, or to what the selection says.
+int run_bulk(Context& context, const std::string& act, const BulkArguments& arguments,
+             std::vector<std::string> ids, const JobExtras& extras, bool in_turn);
+
+/// resolve, archive, discard, restore, quarantine or retry: ids one by one, a query as a job.
 int act(Context& context, const std::string& act, const BulkArguments& arguments);
 
 struct NoteArguments {
@@ -103,6 +107,9 @@ struct GroupArguments {
   std::string order = "open";
   std::uint64_t limit = 50;
   std::string owner;
+  std::vector<std::string> statuses;  // of a list
+  std::string tag;
+  std::string cursor;
   std::string length;  // of a snooze
   std::string text;
   BulkArguments bulk;

@@ -44,6 +44,7 @@ void add_acts(const Grammar& grammar) {
   add_act(grammar, "archive", "Hide dead letters; restore brings them back");
   add_act(grammar, "discard", "Give dead letters up; restore brings them back for a while");
   add_act(grammar, "restore", "Take back a resolve, archive or discard");
+  add_act(grammar, "quarantine", "Set dead letters aside: nothing automatic touches them");
   add_act(grammar, "retry", "Run them again where they failed; their count goes on");
   auto* noting = grammar.app.add_subcommand("note", "Write something down about a dead letter");
   const auto words = std::make_shared<NoteArguments>();
@@ -185,6 +186,11 @@ void add_groups(const Grammar& grammar) {
       ->check(CLI::IsMember({"open", "seen"}))
       ->capture_default_str();
   all->add_option("--limit", arguments->limit)->check(CLI::Range(1, 500))->capture_default_str();
+  all->add_option("--status", arguments->statuses, "Only these: open, fixing, snoozed, …")
+      ->delimiter(',');
+  all->add_option("--owner", arguments->owner, "Only those of somebody");
+  all->add_option("--tag", arguments->tag, "Only those that have it");
+  all->add_option("--cursor", arguments->cursor, "Go on after an earlier list");
   add_watch(all, arguments->watch);
   add_output(all, grammar.context);
   on(grammar, all, arguments, group_list);

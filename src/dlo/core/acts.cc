@@ -6,8 +6,8 @@ namespace dlo {
 namespace {
 
 constexpr std::uint32_t usual_replay_limit = 10;
-constexpr std::array<std::string_view, 8> names = {"resolve", "archive", "discard", "restore",
-                                                   "retry",   "tag",     "repair",  "regroup"};
+constexpr std::array<std::string_view, 9> names = {
+    "resolve", "archive", "discard", "restore", "retry", "tag", "repair", "regroup", "quarantine"};
 
 }  // namespace
 
@@ -32,6 +32,8 @@ Status target_of(Act act, Status former) noexcept {
       return Status::discarding;
     case Act::retry:
       return Status::pending;
+    case Act::quarantine:
+      return Status::quarantined;
     case Act::restore:
     case Act::tag:
     case Act::repair:
@@ -45,7 +47,9 @@ bool is_possible(Act act, Status status) noexcept {
   if (is_live(status)) return false;
   if (act == Act::tag || act == Act::regroup) return true;
   if (act == Act::repair) return is_editable(status);
-  if (act == Act::retry) return status == Status::pending || status == Status::exhausted;
+  if (act == Act::retry || act == Act::quarantine) {  // nobody works on it
+    return status == Status::pending || status == Status::exhausted;
+  }
   if (act == Act::restore) return !is_open(status) && is_legal(status, Status::pending);
   const Status to = target_of(act, status);
   return status != to && is_legal(status, to);

@@ -9,7 +9,17 @@
 namespace dlo {
 
 /// What people do to dead letters, one by one or in bulk.
-enum class Act : std::uint8_t { resolve, archive, discard, restore, retry, tag, repair, regroup };
+enum class Act : std::uint8_t {
+  resolve,
+  archive,
+  discard,
+  restore,
+  retry,
+  tag,
+  repair,
+  regroup,
+  quarantine,  // nothing automatic touches it, and a replay only if it is asked for by name (R9)
+};
 [[nodiscard]] std::string_view name_of(Act act) noexcept;
 [[nodiscard]] std::optional<Act> parse_act(std::string_view text) noexcept;
 

@@ -131,9 +131,10 @@ struct JobProgress {
 };
 
 /// What `act` and `order` are called, in documents and over HTTP; replay is the last act.
-inline constexpr std::array<std::string_view, 9> job_act_names = {
-    "resolve", "archive", "discard", "restore", "retry", "tag", "repair", "regroup", "replay"};
-inline constexpr std::size_t replay_act = 8;
+inline constexpr std::array<std::string_view, 10> job_act_names = {
+    "resolve", "archive", "discard", "restore",    "retry",
+    "tag",     "repair",  "regroup", "quarantine", "replay"};
+inline constexpr std::size_t replay_act = 9;
 inline constexpr std::array<std::string_view, 3> job_order_names = {"newest", "oldest", "key"};
 [[nodiscard]] std::string_view order_of(const JobSpec& spec) noexcept;
 /// One of `job_order_names` by its place.

@@ -47,6 +47,8 @@ class Planner {
         return regroup(head, std::move(item));
       case Act::restore:
         return restore(head, std::move(item));
+      case Act::quarantine:
+        return done(std::move(item), move(head, Status::quarantined));
       case Act::resolve:
       case Act::archive:
       case Act::discard:

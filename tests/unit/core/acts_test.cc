@@ -34,6 +34,7 @@ TEST(Acts, ArePossibleWhereThisTableSaysSo) {
     EXPECT_EQ(is_possible(Act::tag, row.status), row.tag) << name_of(row.status);
     EXPECT_EQ(is_possible(Act::regroup, row.status), row.tag) << name_of(row.status);
     EXPECT_EQ(is_possible(Act::repair, row.status), row.repair) << name_of(row.status);
+    EXPECT_EQ(is_possible(Act::quarantine, row.status), row.retry) << name_of(row.status);
   }
 }
 
@@ -41,9 +42,10 @@ TEST(Acts, LeadWhereTheyShouldAndHaveNamesThatReadBack) {
   EXPECT_EQ(target_of(Act::resolve, Status::pending), Status::resolved);
   EXPECT_EQ(target_of(Act::archive, Status::pending), Status::archived);
   EXPECT_EQ(target_of(Act::discard, Status::pending), Status::discarding);
+  EXPECT_EQ(target_of(Act::quarantine, Status::pending), Status::quarantined);
   EXPECT_EQ(target_of(Act::restore, Status::exhausted), Status::exhausted);
   for (const Act act : {Act::resolve, Act::archive, Act::discard, Act::restore, Act::retry,
-                        Act::tag, Act::repair, Act::regroup}) {
+                        Act::tag, Act::repair, Act::regroup, Act::quarantine}) {
     EXPECT_EQ(parse_act(name_of(act)), act);
   }
   EXPECT_EQ(parse_act("explode"), std::nullopt);
