@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "dlo/core/spelling.h"
 #include "dlo/server/http_server.h"
@@ -21,29 +22,35 @@ struct Row {
   std::string_view action;
 };
 /// Where the name that follows from the pattern would not say it.
-constexpr std::array<Row, 6> named = {{
+constexpr std::array<Row, 9> named = {{
     {"POST", "/v1/dead-letters", "dead-letters.report"},
     {"POST", "/v1/queues/{queue}/messages", "queues.send"},
     {"PUT", "/v1/queues/{queue}", "queues.declare"},
     {"POST", "/v1/jobs", "jobs.plan"},
     {"DELETE", "/v1/tokens/{id}", "tokens.revoke"},
     {"PATCH", "/v1/groups/{id}", "groups.change"},
+    // These only look, though they are asked with a body.
+    {"POST", "/v1/rules/explain", "read"},
+    {"POST", "/v1/rules/simulate", "read"},
+    {"POST", "/v1/sources/{source}/test", "read"},
 }};
 
 /// One dead letter: their handlers look it up by `find_record`, which asks.
-constexpr std::array<std::string_view, 13> about_a_record = {
-    "/v1/dead-letters/{id}",          "/v1/dead-letters/{id}/payload",
-    "/v1/dead-letters/{id}/resolve",  "/v1/dead-letters/{id}/archive",
-    "/v1/dead-letters/{id}/discard",  "/v1/dead-letters/{id}/restore",
-    "/v1/dead-letters/{id}/retry",    "/v1/dead-letters/{id}/tags",
-    "/v1/dead-letters/{id}/notes",    "/v1/dead-letters/{id}/attempts",
-    "/v1/dead-letters/{id}/versions", "/v1/dead-letters/{id}/diff",
-    "/v1/dead-letters/{id}/edit"};
+constexpr std::array<std::string_view, 15> about_a_record = {
+    "/v1/dead-letters/{id}",           "/v1/dead-letters/{id}/payload",
+    "/v1/dead-letters/{id}/resolve",   "/v1/dead-letters/{id}/archive",
+    "/v1/dead-letters/{id}/discard",   "/v1/dead-letters/{id}/restore",
+    "/v1/dead-letters/{id}/retry",     "/v1/dead-letters/{id}/tags",
+    "/v1/dead-letters/{id}/notes",     "/v1/dead-letters/{id}/attempts",
+    "/v1/dead-letters/{id}/versions",  "/v1/dead-letters/{id}/diff",
+    "/v1/dead-letters/{id}/edit",      "/v1/dead-letters/{id}/replay",
+    "/v1/dead-letters/{id}/quarantine"};
 /// One source: mostly a queue, which is one. `move` is not among them: it is about two.
-constexpr std::array<std::string_view, 8> about_a_source = {
-    "/v1/schemas/{source}",       "/v1/queues/{queue}",        "/v1/queues/{queue}/messages",
-    "/v1/queues/{queue}/receive", "/v1/queues/{queue}/settle", "/v1/queues/{queue}/pause",
-    "/v1/queues/{queue}/resume",  "/v1/queues/{queue}/purge"};
+constexpr std::array<std::string_view, 12> about_a_source = {
+    "/v1/sources/{source}",        "/v1/sources/{source}/pause", "/v1/sources/{source}/resume",
+    "/v1/sources/{source}/test",   "/v1/schemas/{source}",       "/v1/queues/{queue}",
+    "/v1/queues/{queue}/messages", "/v1/queues/{queue}/receive", "/v1/queues/{queue}/settle",
+    "/v1/queues/{queue}/pause",    "/v1/queues/{queue}/resume",  "/v1/queues/{queue}/purge"};
 
 template <typename Table>
 bool is_in(const Table& table, std::string_view pattern) noexcept {
@@ -120,6 +127,25 @@ std::optional<HttpResponse> check_scope(const Request& request, Reach reach,
   }
   if (reach == Reach::path && !allows_source(scope, request.path.front())) {
     return too_narrow(request.actor, "is not for " + in_quotes(request.path.front()));
+  }
+  return std::nullopt;
+}
+
+std::string action_of_act(std::string_view act) {
+  if (act == "tag") return "dead-letters.tags";
+  if (act == "repair") return "dead-letters.edit";
+  if (act == "regroup") return "groups.split";
+  return "dead-letters." + std::string(act);
+}
+
+std::optional<HttpResponse> check_act(const Request& request, std::string_view act,
+                                      bool with_recipe) {
+  std::vector<std::string> actions{action_of_act(act)};
+  if (with_recipe && act != "repair") actions.push_back(action_of_act("repair"));
+  for (const std::string& action : actions) {
+    if (allows_action(request.actor.scope, action)) continue;
+    request.note_refused("it may not " + action);
+    return too_narrow(request.actor, "is not for the action " + in_quotes(action));
   }
   return std::nullopt;
 }

@@ -26,6 +26,14 @@ enum class Reach : std::uint8_t {
 [[nodiscard]] std::optional<HttpResponse> check_scope(const Request& request, Reach reach,
                                                       const std::string& action);
 
+/// What an act on many needs: the action that it would need on one. "dead-letters.discard" for
+/// discard, so that no job does what its asker may not do one by one.
+[[nodiscard]] std::string action_of_act(std::string_view act);
+/// Why whoever asks may not have an act done to many, noted as refused; nothing if they may. With a
+/// recipe it is an edit, too.
+[[nodiscard]] std::optional<HttpResponse> check_act(const Request& request, std::string_view act,
+                                                    bool with_recipe = false);
+
 /// Why a request was made by a web page that has no business here; nothing if it was not.
 /// - A page of another origin may not act: browsers say so by `Origin` or `Sec-Fetch-Site`.
 /// - Without tokens, a page may not reach us under a name of its own (DNS rebinding): a `Host` that

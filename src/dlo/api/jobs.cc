@@ -210,10 +210,14 @@ HttpResponse dry_run(const JobParts& parts, const Request& request, JobSpec spec
   return json_answer(json.take());
 }
 
-HttpResponse create(const JobParts& parts, const Request& request) {
+}  // namespace
+
+HttpResponse plan_job(const JobParts& parts, const Request& request) {
   Wanted wanted;
   const auto read = read_body(request, [&](JsonFields& fields) { read_wanted(fields, wanted); });
   if (!read) return problem_of(read.error());
+  const bool edits = !wanted.spec.recipe.empty() || !wanted.spec.recipe_name.empty();
+  if (auto no = check_act(request, act_of(wanted.spec), edits)) return std::move(*no);
   if (auto query = parse_query(wanted.spec.query, request.now)) {  // a wrong one is refused below
     if (auto fine = curtain_of(request).check(*query, request); !fine) {
       return problem_of(fine.error());
@@ -263,6 +267,8 @@ HttpResponse create(const JobParts& parts, const Request& request) {
   return answer;
 }
 
+namespace {
+
 HttpResponse list(JobBook& book) {
   const auto all = book.list();
   if (!all) return problem_of(all.error());
@@ -280,7 +286,17 @@ HttpResponse show(const JobParts& parts, const Request& request) {
   return job ? answer_with(parts, *job, *preview) : problem_of(job.error());
 }
 
+/// Whoever lets somebody else's plan begin does what it says.
+std::optional<HttpResponse> check_begin(const JobParts& parts, const Request& request,
+                                        JobVerb verb) {
+  if (verb != JobVerb::start && verb != JobVerb::resume) return std::nullopt;
+  const auto job = parts.book.get(request.path.front());
+  if (!job) return problem_of(job.error());
+  return check_act(request, act_of(job->spec), !job->spec.recipe.empty());
+}
+
 HttpResponse change(const JobParts& parts, const Request& request, JobVerb verb) {
+  if (auto no = check_begin(parts, request, verb)) return std::move(*no);
   const auto job = parts.book.change(request.path.front(), verb, request.actor.name, request.now);
   if (!job) return problem_of(job.error());
   parts.wake();
@@ -326,7 +342,7 @@ std::vector<Route> job_routes(const JobParts& parts) {
        Role::operator_,
        Lane::slow,
        {},
-       answering([parts](const Request& request) { return create(parts, request); })},
+       answering([parts](const Request& request) { return plan_job(parts, request); })},
       {"GET", "/v1/jobs", Role::reader, Lane::quick, {}, answering([&book](const Request&) {
          return list(book);
        })},

@@ -25,6 +25,8 @@ struct JobParts {
   ReplayTargets targets;
   std::function<void()> wake;  // the runner
 };
+/// What POST /v1/jobs does; other resources ask for jobs by it.
+[[nodiscard]] HttpResponse plan_job(const JobParts& parts, const Request& request);
 [[nodiscard]] std::vector<Route> job_routes(const JobParts& parts);
 
 }  // namespace dlo::api

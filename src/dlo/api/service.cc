@@ -6,6 +6,7 @@
 
 #include "dlo/api/acts.h"
 #include "dlo/api/answers.h"
+#include "dlo/api/bulk_acts.h"
 #include "dlo/api/dead_letters.h"
 #include "dlo/api/description.h"
 #include "dlo/api/edits.h"
@@ -135,6 +136,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
                        }};
   append(routes, job_routes(parts));
   append(routes, group_act_routes(parts));
+  append(routes, bulk_act_routes(parts));
   front_ = std::make_unique<Front>(Front::Parts{
       Router(std::move(routes)), clock, quick_, slow_,
       options.owner_asks ? Access(local_access)
