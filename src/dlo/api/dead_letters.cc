@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t most_rows = 1'000;
 constexpr std::size_t usual_rows = 50;
-constexpr std::size_t usual_tasks = 100;  // in the form of document 002 (S2-19)
+constexpr std::size_t usual_tasks = 100;   // in the form of document 002 (S2-19)
 constexpr std::size_t most_at_once = 250;  // of a stream
 
 Error refuse(std::string detail) {
