@@ -1,8 +1,10 @@
 #include "dlo/api/report_reading.h"
 
+#include <optional>
 #include <utility>
 
 #include "dlo/api/body.h"
+#include "dlo/api/report_template.h"
 #include "dlo/json/read_parts.h"
 
 namespace dlo::api {
@@ -75,12 +77,23 @@ void read_targets(JsonFields& fields, std::string& metadata, Headers& headers) {
   }
 }
 
-void read_retry(JsonFields& fields, Reading& reading) {
+/// What a template says, where the report says nothing itself (S2-56).
+std::optional<RetryTemplate> read_template(JsonFields& fields, const RetryNames& names) {
+  if (!fields.has("template")) return std::nullopt;
+  auto found = names.find_template(fields.text("template"));
+  if (found) return std::move(*found);
+  fields.complain("template", found.error().detail);
+  return std::nullopt;
+}
+
+void read_retry(JsonFields& fields, const NamedPolicies& named, Reading& reading) {
   constexpr std::uint64_t most_retries = 1'000;
   if (fields.has("policy")) {
-    auto policy = parse_workflow_policy(fields.text("policy"));
+    const std::string said = fields.text("policy");
+    auto policy = parse_workflow_policy(said, named);
     if (policy) {
       reading.asked.policy = std::move(*policy);
+      reading.asked.plain = is_workflow_policy(said);
     } else {
       fields.complain("policy", policy.error().detail);
     }
@@ -93,8 +106,23 @@ void read_retry(JsonFields& fields, Reading& reading) {
     if (task.kind != JsonKind::string) fields.complain("depends_on", "must hold task ids");
     reading.depends_on.push_back(task.text());
   }
-  reading.category = fields.text("category");
+  if (fields.has("category")) reading.category = fields.text("category");
   if (fields.has("requested")) reading.requested = fields.boolean("requested");
+}
+
+/// How often it was tried, and whether that was all.
+void read_attempts(JsonFields& fields, Reading& reading) {
+  std::uint32_t attempts = 1;
+  if (fields.has("attempts")) {
+    attempts = static_cast<std::uint32_t>(fields.number("attempts", most_attempts));
+    if (attempts == 0) fields.complain("attempts", "must be 1 or more: it has failed once");
+    reading.final = false;
+  }
+  if (fields.has("final")) {
+    reading.final = fields.boolean("final");
+    reading.says_final = true;
+  }
+  reading.report.counters = counters_after(std::max<std::uint32_t>(attempts, 1));
 }
 
 }  // namespace
@@ -110,31 +138,32 @@ Message read_sent_message(JsonFields& fields, TimePoint now) {
   return message;
 }
 
-Result<Reading> read_report(std::string_view text, TimePoint now) {
+Result<Reading> read_report(std::string_view text, TimePoint now, const RetryNames& names) {
   Reading reading;
   const auto read = read_object(text, [&](JsonFields& fields) {
     fields.require("source");
     auto message = std::make_shared<Message>(read_sent_message(fields, now));
     read_task(fields, *message);
-    read_retry(fields, reading);
+    const auto made_by = read_template(fields, names);
+    if (made_by) {
+      reading.asked = made_by->asked;
+      reading.category = made_by->category;
+      reading.report.tags = made_by->tags;
+      if (made_by->priority && !fields.has("priority")) message->priority = *made_by->priority;
+    }
+    read_retry(fields, names.policies, reading);
     put_request(message->headers, reading.asked);
     if (message->source.empty()) fields.complain("source", "must not be empty");
     reading.report.failure = read_why(fields);
-    std::uint32_t attempts = 1;
-    if (fields.has("attempts")) {
-      attempts = static_cast<std::uint32_t>(fields.number("attempts", most_attempts));
-      if (attempts == 0) fields.complain("attempts", "must be 1 or more: it has failed once");
-      reading.final = false;
-    }
-    if (fields.has("final")) {
-      reading.final = fields.boolean("final");
-      reading.says_final = true;
-    }
+    read_attempts(fields, reading);
     reading.error = reading.report.failure.text;
-    reading.report.counters = counters_after(std::max<std::uint32_t>(attempts, 1));
     if (fields.has("profile")) reading.profile = fields.text("profile");
     reading.report.handler = fields.text("handler");
     reading.report.metadata = fields.embedded("metadata");
+    if (made_by) {
+      reading.report.metadata =
+          metadata_by(fields.text("template"), made_by->metadata, reading.report.metadata);
+    }
     read_targets(fields, reading.report.metadata, message->headers);
     reading.report.message = std::move(message);
     for (const JsonValue& tag : fields.items("tags")) {

@@ -66,7 +66,7 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
                                   "Report one failure as application/json, or many as "
                                   "application/x-ndjson, one object a line."));
   }
-  auto reading = read_report(request.http.body, request.now);
+  auto reading = read_report(request.http.body, request.now, *parts_.desk.names());
   if (!reading) return exchange->send(problem_of(reading.error()));
   if (const auto allowed = check_source(request, *reading); !allowed) {
     request.note_refused(foreign_source);
@@ -109,12 +109,13 @@ HttpResponse Reports::take_batch(const Request& request) {
                    "source, id and content is the same dead letter, however often it is reported.");
   }
   const auto lines = lines_of(request.http.body);
+  const auto words = parts_.desk.names();
   std::vector<Result<TaskAnswer>> outcomes(lines.size(), Result<TaskAnswer>(Error{}));
   std::vector<std::size_t> places;  // of those that could be read
   std::vector<TaskReport> good;
   bool foreign = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    auto reading = read_report(lines[i].text, request.now);
+    auto reading = read_report(lines[i].text, request.now, *words);
     if (!reading) {
       outcomes[i] = reading.error();
     } else if (auto allowed = check_source(request, *reading); !allowed) {

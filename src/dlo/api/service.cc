@@ -166,7 +166,7 @@ Result<Profile> Service::profile_of(const DeadLetter& record) const {
     const std::lock_guard lock(rules_mutex_);
     rules = rules_;
   }
-  return rules->find(record.profile, record.message->source);
+  return rules->find(record.profile, *record.message);
 }
 
 Result<void> Service::use(const ProfileBook& rules) {

@@ -6,6 +6,7 @@
 
 #include "dlo/config/config.h"
 #include "dlo/config/executor_section.h"
+#include "dlo/config/name_sections.h"
 #include "dlo/core/caution.h"
 #include "dlo/core/decide.h"
 #include "dlo/core/profile_text.h"
@@ -83,17 +84,25 @@ class Rules {
     }
   }
 
-  void sources(const TextNode& section) {
-    if (!is_map(section, "sources")) return;
+  /// What differs for one source, or for one event type.
+  void overrides(const std::string& section_name, const TextNode& section) {
+    if (!is_map(section, section_name)) return;
+    ProfileBook& rules = reading_.config.rules;
     for (const auto& [name, node] : section.map) {
-      if (!is_map(node, "sources." + name)) continue;
+      const std::string path = section_name + "." + name;
+      if (!is_map(node, path)) continue;
       Override wanted;
-      for (const auto& [setting, value] : node.map) source_setting(name, setting, value, wanted);
-      reading_.config.rules.set_source(name, std::move(wanted));
-      reading_.config.sections["sources." + name] = node.line;
-      if (const auto usual = reading_.config.rules.find(default_profile_name, name)) {
-        prove(*usual, node.line);
+      for (const auto& [setting, value] : node.map) override_setting(path, setting, value, wanted);
+      Message of_it;
+      if (section_name == "sources") {
+        of_it.source = name;
+        rules.set_source(name, std::move(wanted));
+      } else {
+        of_it.event_type = name;
+        rules.set_event_type(name, std::move(wanted));
       }
+      reading_.config.sections[path] = node.line;
+      if (const auto usual = rules.find(default_profile_name, of_it)) prove(*usual, node.line);
     }
   }
 
@@ -138,7 +147,12 @@ class Rules {
     auto profile = reading_.config.rules.find(name);
     if (!profile) return;
     if (limit) *profile = with_limit(std::move(*profile), *limit);
-    if (policy) profile->retry = *policy;
+    if (policy) {
+      const Jitter jitter = profile->retry.jitter;  // `+safe` has one
+      profile->retry = *policy;
+      const bool waits = policy->kind != PolicyKind::never && policy->kind != PolicyKind::immediate;
+      if (waits) profile->retry.jitter = jitter;
+    }
     if (const auto valid = check(*profile); !valid) complain(0, valid.error().detail);
     reading_.config.rules.set(std::move(*profile));
   }
@@ -187,6 +201,7 @@ class Rules {
       if (!profile) return;
     }
     profile->name = name;
+    spell_out_policies(settings, reading_.config.rules.names()->policies);
     const bool own_checks = member(settings, "pre_check") || member(settings, "post_check");
     for (TextComplaint& each : read_settings(settings, *profile)) {
       complain(each.line, path + ": " + each.text);
@@ -208,10 +223,9 @@ class Rules {
     }
   }
 
-  void source_setting(const std::string& source, const std::string& setting, const TextNode& value,
-                      Override& wanted) {
+  void override_setting(const std::string& path, const std::string& setting, const TextNode& value,
+                        Override& wanted) {
     constexpr std::array<std::string_view, 2> known = {"limit", "retry"};
-    const std::string path = "sources." + source;
     if (setting == "limit") {
       std::uint32_t limit = 0;
       const char* const end = value.scalar.data() + value.scalar.size();
@@ -222,7 +236,7 @@ class Rules {
       }
       wanted.limit = limit;
     } else if (setting == "retry") {
-      auto policy = parse_policy(value.scalar);
+      auto policy = read_policy(value.scalar, reading_.config.rules.names()->policies);
       if (!policy) return complain(value.line, path + ".retry: " + policy.error().detail);
       wanted.policy = std::move(*policy);
     } else {
@@ -244,11 +258,18 @@ void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompi
                         ConfigReading& reading) {
   Rules rules(reading, regex);
   rules.work_in_settings();
-  for (const auto& [name, node] : sections) {
-    if (name == "profiles") rules.profiles(node);
-    if (name == "sources") rules.sources(node);
-    if (name == "executors") read_executors(node, reading);
-  }
+  const auto each = [&](std::string_view wanted, const auto& read) {
+    for (const auto& [name, node] : sections) {
+      if (name == wanted) read(node);
+    }
+  };
+  // Names first: whatever follows may use them, wherever it stands in the file.
+  each("policies", [&](const TextNode& node) { read_policies(node, reading); });
+  each("templates", [&](const TextNode& node) { read_templates(node, reading); });
+  each("profiles", [&](const TextNode& node) { rules.profiles(node); });
+  each("sources", [&](const TextNode& node) { rules.overrides("sources", node); });
+  each("event_types", [&](const TextNode& node) { rules.overrides("event_types", node); });
+  each("executors", [&](const TextNode& node) { read_executors(node, reading); });
 }
 
 std::string describe_section(const ProfileBook& rules, const std::string& path) {
@@ -260,8 +281,13 @@ std::string describe_section(const ProfileBook& rules, const std::string& path) 
                    : "";
   }
   if (path.starts_with("executors.")) return "runs retries";
-  const auto found = rules.sources().find(name);
-  if (found == rules.sources().end()) return "";
+  if (path.starts_with("policies.") || path.starts_with("templates.")) {
+    return describe_name(*rules.names(), path);
+  }
+  const OverrideTable& table =
+      path.starts_with("sources.") ? rules.sources() : rules.overrides().by_event_type;
+  const auto found = table.find(name);
+  if (found == table.end()) return "";
   std::string text;
   if (found->second.limit) text = "limit " + std::to_string(*found->second.limit);
   if (found->second.policy) text += (text.empty() ? "" : ", ") + print(*found->second.policy);

@@ -14,17 +14,19 @@ namespace dlo {
 struct ConfigReading;
 
 /// Sections whose entries have names that users choose.
-inline constexpr std::array<std::string_view, 3> rule_sections = {"profiles", "sources",
-                                                                  "executors"};
+inline constexpr std::array<std::string_view, 6> rule_sections = {
+    "profiles", "sources", "event_types", "policies", "templates", "executors"};
 [[nodiscard]] bool is_rule_section(std::string_view name);
 
-/// `profiles.NAME`: a rule set of one's own on top of another; `sources.NAME`: what differs for one
-/// source; `executors.NAME`: who runs retries. Fills `reading.config.rules`, works in the settings
-/// of `service_bus` and `workflow`, and adds whatever is wrong to the problems.
+/// `profiles.NAME`: a rule set of one's own on top of another; `sources.NAME`, `event_types.NAME`:
+/// what differs for one source or event type; `policies.NAME`: a schedule by a name of one's own;
+/// `templates.NAME`: what reports may say in one word; `executors.NAME`: who runs retries. Fills
+/// `reading.config.rules`, works in the settings of `service_bus` and `workflow`, and adds whatever
+/// is wrong to the problems.
 void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompiler& regex,
                         ConfigReading& reading);
 
-/// One line about `profiles.NAME` or `sources.NAME`.
+/// One line about an entry of these sections.
 [[nodiscard]] std::string describe_section(const ProfileBook& rules, const std::string& path);
 
 }  // namespace dlo

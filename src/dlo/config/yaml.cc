@@ -134,6 +134,7 @@ class Walker {
     if (type() == YAML_SCALAR_EVENT) {
       refuse_marks(event.data.scalar.anchor, event.data.scalar.tag);
       node.scalar = scalar();
+      node.quoted = event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
       if (node.scalar.empty() && event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
         complain(line(), "a value is missing here; for an empty text write \"\".");
       }

@@ -17,6 +17,14 @@ void ProfileBook::set_source(const std::string& source, Override wanted) {
   overrides_.by_source.insert_or_assign(source, std::move(wanted));
 }
 
+void ProfileBook::set_event_type(const std::string& event_type, Override wanted) {
+  overrides_.by_event_type.insert_or_assign(event_type, std::move(wanted));
+}
+
+void ProfileBook::set_names(RetryNames names) {
+  names_ = std::make_shared<const RetryNames>(std::move(names));
+}
+
 Result<Profile> ProfileBook::find(std::string_view name) const {
   if (const auto found = own_.find(name); found != own_.end()) return found->second;
   auto known = find_profile(name);
@@ -35,6 +43,25 @@ Result<Profile> ProfileBook::find(std::string_view name, const std::string& sour
   Message message;
   message.source = source;
   return apply_overrides(*profile, overrides_, message).profile;
+}
+
+Result<Profile> ProfileBook::find(std::string_view name, const Message& message) const {
+  auto profile = find(name);
+  if (!profile || override_key(message).empty()) return profile;
+  const auto own = override_of(message.headers);
+  return apply_overrides(*profile, overrides_, message, own ? *own : Override{}).profile;
+}
+
+std::string ProfileBook::override_key(const Message& message) const {
+  std::string key;
+  const auto add = [&key](char what, std::string_view value) {
+    key.append(1, what).append(std::to_string(value.size())).append(1, ':').append(value);
+  };
+  if (overrides_.by_source.contains(message.source)) add('s', message.source);
+  if (overrides_.by_event_type.contains(message.event_type)) add('e', message.event_type);
+  if (const Header* limit = find_header(message.headers, limit_header)) add('l', limit->value);
+  if (const Header* policy = find_header(message.headers, policy_header)) add('p', policy->value);
+  return key;
 }
 
 }  // namespace dlo

@@ -4,6 +4,9 @@
 #include <charconv>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "dlo/core/spelling.h"
 
 namespace dlo {
 namespace {
@@ -37,7 +40,9 @@ bool knows(const Profile& profile, const std::string& category) {
 
 void put_request(Headers& headers, const RetryRequest& request) {
   if (request.policy) {
-    headers.push_back({std::string(retry_policy_header), print(*request.policy)});
+    headers.push_back(
+        {std::string(retry_policy_header),
+         request.plain ? std::string(name_of(request.policy->kind)) : print(*request.policy)});
   }
   if (request.max_retries) {
     headers.push_back({std::string(max_retries_header), std::to_string(*request.max_retries)});
@@ -47,7 +52,8 @@ void put_request(Headers& headers, const RetryRequest& request) {
 RetryRequest request_of(const Headers& headers) {
   RetryRequest request;
   if (const Header* policy = find_header(headers, retry_policy_header)) {
-    if (auto read = parse_policy(policy->value)) request.policy = std::move(*read);
+    if (auto read = parse_workflow_policy(policy->value)) request.policy = std::move(*read);
+    request.plain = request.policy && is_workflow_policy(policy->value);
   }
   if (const Header* count = find_header(headers, max_retries_header)) {
     request.max_retries = read_count(count->value);
@@ -56,7 +62,12 @@ RetryRequest request_of(const Headers& headers) {
 }
 
 Profile with_request(Profile profile, const RetryRequest& request) {
-  if (request.policy) set_policy(profile, *request.policy);
+  if (request.policy) {
+    RetryPolicy policy = *request.policy;
+    const bool waits = policy.kind != PolicyKind::never && policy.kind != PolicyKind::immediate;
+    if (request.plain && waits) policy.jitter = profile.retry.jitter;
+    set_policy(profile, policy);
+  }
   if (request.max_retries) {
     for (auto& [name, category] : profile.categories) category.limit.reset();
     const std::string reason = profile.post_check ? profile.post_check->reason : "exhausted";
@@ -82,10 +93,21 @@ Profile with_category(Profile profile, const std::string& category) {
   return profile;
 }
 
-Result<RetryPolicy> parse_workflow_policy(std::string_view text) {
+bool is_workflow_policy(std::string_view text) noexcept {
+  return text == "never" || text == "linear" || text == "exponential" || text == "immediate";
+}
+
+Result<RetryPolicy> parse_workflow_policy(std::string_view text, const NamedPolicies& named) {
   if (text == "exponential") return parse_policy("exponential base=1m factor=2 cap=1h");
   if (text == "linear") return parse_policy("linear base=5m");
-  return parse_policy(text);
+  if (const auto found = named.find(text); found != named.end()) return found->second;
+  const std::string_view word = text.substr(0, text.find_first_of(" \t"));
+  std::vector<std::string_view> valid;
+  for (const PolicyKind kind : every_policy_kind) valid.push_back(name_of(kind));
+  const bool known = std::find(valid.begin(), valid.end(), word) != valid.end();
+  if (known || word.empty() || named.empty()) return parse_policy(text);
+  for (const auto& [name, ignored] : named) valid.push_back(name);
+  return Error{Code::invalid_argument, "core.policy", unknown_name("retry policy", word, valid)};
 }
 
 bool office_retries(const Profile& profile) noexcept {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@ namespace dlo {
 struct RetryRequest {
   std::optional<RetryPolicy> policy;
   std::optional<std::uint32_t> max_retries;  // 0: kept, and exhausted at once
+  bool plain = false;  // one of the four of document 002 by its name: jitter as its profile has it
   bool operator==(const RetryRequest&) const = default;
 };
 
@@ -38,9 +41,16 @@ inline constexpr std::string_view targets_header = "dlo-targets";
 /// the profile does not know is treated as its default one (S2-8: unknown is never retried).
 [[nodiscard]] Profile with_category(Profile profile, const std::string& category);
 
-/// The four policies of document 002 by their names (S2-4..7), else as `parse_policy` reads it:
-/// `linear` is 5 min more each time, `exponential` 1 to 60 min, `immediate`, `never`.
-[[nodiscard]] Result<RetryPolicy> parse_workflow_policy(std::string_view text);
+/// What a configuration calls its own schedules.
+using NamedPolicies = std::map<std::string, RetryPolicy, std::less<>>;
+
+/// The four policies of document 002 by their names (S2-4..7), else one of `named`, else as
+/// `parse_policy` reads it: `linear` is 5 min more each time, `exponential` 1 to 60 min,
+/// `immediate`, `never`. A name that nobody knows is refused with all of them.
+[[nodiscard]] Result<RetryPolicy> parse_workflow_policy(std::string_view text,
+                                                        const NamedPolicies& named = {});
+/// Whether it is one of those four.
+[[nodiscard]] bool is_workflow_policy(std::string_view text) noexcept;
 
 /// Whether the office itself retries what is reported under this profile, instead of keeping it as
 /// the end of somebody else's attempts.

@@ -22,6 +22,7 @@ struct TextNode {
   std::vector<TextEntry> map;
   std::vector<TextNode> list;
   std::size_t line = 0;
+  bool quoted = false;  // a scalar in quotes: text, whatever it looks like
 };
 
 /// One `key: value` of a map.

@@ -105,7 +105,9 @@ Message read_message(JsonFields& fields) {
   message.content_type = fields.text("content_type");
   message.enqueued_at = fields.time("enqueued_at").value_or(TimePoint{});
   message.expires_at = fields.time("expires_at");
-  message.priority = read_enum(fields, "priority", Priority::normal);
+  const JsonValue* const priority = fields.find("priority");
+  const bool medium = priority != nullptr && priority->text() == "medium";  // S2-51
+  if (!medium) message.priority = read_enum(fields, "priority", Priority::normal);
   inside(fields, "owner", [&message](JsonFields& owner) { message.owner = read_owner(owner); });
   message.headers = read_headers(fields);
   message.payload = fields.bytes("payload");

@@ -22,9 +22,9 @@ Result<std::shared_ptr<const RuleBook>> RuleShelf::find(const std::string& profi
   const std::lock_guard lock(mutex_);
   std::string name = profile + '\0' + value_of(message.headers, retry_policy_header) + '\0' +
                      value_of(message.headers, max_retries_header);
-  if (profiles_.sources().contains(message.source)) name += '\0' + message.source;
+  name += '\0' + profiles_.override_key(message);
   if (const auto found = books_.find(name); found != books_.end()) return found->second;
-  auto settings = profiles_.find(profile, message.source);
+  auto settings = profiles_.find(profile, message);
   if (!settings) return settings.error();
   auto built = RuleBook::build(with_request(std::move(*settings), request_of(message.headers)),
                                regex_, custom_);

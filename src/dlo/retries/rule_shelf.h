@@ -13,7 +13,7 @@
 namespace dlo {
 
 /// The rules by which each record goes on, made ready once: its profile as configured, what is
-/// overridden for its source, and what its task asked for.
+/// overridden for its source and event type, and what its task asked for.
 /// Threads  Any method from any thread.
 class RuleShelf {
  public:

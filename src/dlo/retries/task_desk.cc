@@ -84,6 +84,11 @@ void TaskDesk::use(const ProfileBook& rules) {
   desks_.clear();
 }
 
+std::shared_ptr<const RetryNames> TaskDesk::names() {
+  const std::lock_guard lock(mutex_);
+  return parts_.rules.names();
+}
+
 Result<TaskDesk::DeskPtr> TaskDesk::make_desk(Profile profile, const TaskReport& report) {
   profile = with_request(std::move(profile), report.asked);
   if (!report.category.empty()) profile = with_category(std::move(profile), report.category);
@@ -95,14 +100,13 @@ Result<TaskDesk::DeskPtr> TaskDesk::make_desk(Profile profile, const TaskReport&
 }
 
 Result<TaskDesk::DeskPtr> TaskDesk::desk(const TaskReport& report) {
-  const std::string& source = report.report.message->source;
+  const Message& message = *report.report.message;
   const std::lock_guard lock(mutex_);
-  auto settings = parts_.rules.find(report.profile, source);
+  auto settings = parts_.rules.find(report.profile, message);
   if (!settings) return settings.error();
-  std::string name = report.profile;
-  if (parts_.rules.sources().contains(source)) name += "/" + source;
+  std::string name = report.profile + '\0' + parts_.rules.override_key(message);
   name += '\0' + report.category + '\0';
-  if (report.asked.policy) name += print(*report.asked.policy);
+  if (report.asked.policy) name += (report.asked.plain ? "" : "=") + print(*report.asked.policy);
   if (report.asked.max_retries) name += '\0' + std::to_string(*report.asked.max_retries);
   if (const auto found = desks_.find(name); found != desks_.end()) return found->second;
   auto made = make_desk(std::move(*settings), report);

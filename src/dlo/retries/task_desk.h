@@ -51,6 +51,9 @@ class TaskDesk {
   /// From now on these profiles decide.
   void use(const ProfileBook& rules);
 
+  /// The schedules and templates that reports may name now; never null.
+  [[nodiscard]] std::shared_ptr<const RetryNames> names();
+
   [[nodiscard]] ReportIntake& intake() noexcept { return intake_; }
 
  private:
