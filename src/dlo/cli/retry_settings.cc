@@ -52,14 +52,15 @@ Result<api::RetrySettings> retry_settings(const Config& config) {
   retries.depends_timeout = config.duration("workflow.depends_timeout");
   retries.lease = config.duration("workflow.lease");
   retries.executors = std::make_shared<Executors>(config.text("workflow.adapter"));
-  HandlerOptions guarded;
-  guarded.breaker = BreakerPolicy{};
   for (const ExecutorSettings& each : config.executors) {
     if (each.kind == "queue") {
       retries.queues.emplace_back(each.name, each.target);
       continue;
     }
-    auto made = handler_of(each, retries.timeout);
+    HandlerOptions guarded;
+    guarded.breaker = each.circuit;
+    guarded.timeout = each.timeout;
+    auto made = handler_of(each, each.timeout.value_or(retries.timeout));
     if (!made) {
       const Error& error = made.error();
       return Error{error.code, error.where, "executors." + each.name + ": " + error.detail};

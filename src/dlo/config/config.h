@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "dlo/config/keys.h"
 #include "dlo/config/values.h"
 #include "dlo/config/yaml.h"
+#include "dlo/core/breaker.h"
 #include "dlo/core/classify.h"
 #include "dlo/core/profile_book.h"
 #include "dlo/core/time.h"
@@ -28,8 +30,10 @@ struct ConfigOrigin {
 /// Who runs retries, as configured.
 struct ExecutorSettings {
   std::string name;
-  std::string kind;       // http, command, queue
-  std::string target;     // a URL, a command line, a queue
+  std::string kind;                 // http, command, queue
+  std::string target;               // a URL, a command line, a queue
+  std::optional<Millis> timeout{};  // instead of workflow.timeout
+  BreakerPolicy circuit{};
   bool envelope = false;  // it gets tasks together with their targets and metadata
   bool operator==(const ExecutorSettings&) const = default;
 };

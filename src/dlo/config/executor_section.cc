@@ -2,18 +2,26 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "dlo/config/config.h"
+#include "dlo/config/values.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo {
 namespace {
 
 constexpr std::array<std::string_view, 3> kinds = {"http", "command", "queue"};
-constexpr std::array<std::string_view, 4> known = {"http", "command", "queue", "body"};
+constexpr std::array<std::string_view, 6> known = {"http", "command", "queue",
+                                                   "body", "timeout", "circuit"};
+constexpr std::array<std::string_view, 6> of_circuit = {"failures", "share",     "of",
+                                                        "window",   "cool_down", "probes"};
+constexpr std::uint64_t second = 1'000;
+constexpr std::uint64_t day = 24 * 3'600 * second;
 constexpr std::array<std::string_view, 2> bodies = {"task", "envelope"};
 
 /// One entry of the section.
@@ -34,6 +42,12 @@ class Entry {
                       path_ +
                           " must say what runs its tasks: `http: URL`, `command: PROGRAM "
                           "ARGUMENTS` or `queue: NAME`.");
+    }
+    if (executor_.kind == "queue" && (executor_.timeout || is_circuit_given_)) {
+      return complain(entry_.value.line,
+                      path_ +
+                          ": a queue takes a task or does not: `timeout` and `circuit` are for "
+                          "http and command. Take them out.");
     }
     if (executor_.kind == "queue" && executor_.envelope) {
       return complain(entry_.value.line, path_ +
@@ -62,8 +76,57 @@ class Entry {
                         path_ + ".body: " + unknown_name("value", value.scalar, bodies));
       }
       executor_.envelope = value.scalar == "envelope";
+    } else if (name == "timeout") {
+      const auto read = number(".timeout", value, ValueKind::duration, second, day);
+      if (read) executor_.timeout = Millis{static_cast<std::int64_t>(*read)};
+    } else if (name == "circuit") {
+      circuit(value);
     } else {
       complain(value.line, unknown_name("setting of " + path_, name, known));
+    }
+  }
+
+  std::optional<std::uint64_t> number(const std::string& setting, const TextNode& value,
+                                      ValueKind kind, std::uint64_t least, std::uint64_t most) {
+    const std::string path = path_ + setting;
+    ConfigKey key;
+    key.path = path;
+    key.kind = kind;
+    key.least = least;
+    key.most = most;
+    const auto read = read_value(key, value.scalar);
+    if (read) return read->number;
+    complain(value.line, read.error().detail);
+    return std::nullopt;
+  }
+
+  /// When nothing is sent to it for a while: after `failures` in a row (0: never for that), or at
+  /// `share` percent of at least `of` calls within `window`.
+  void circuit(const TextNode& node) {
+    if (node.kind != TextNode::Kind::map) {
+      return complain(node.line, path_ + ".circuit holds settings by name: `name: value`.");
+    }
+    is_circuit_given_ = true;
+    BreakerPolicy& policy = executor_.circuit;
+    for (const auto& [name, value] : node.map) {
+      if (std::ranges::find(of_circuit, name) == of_circuit.end()) {
+        complain(value.line, unknown_name("setting of " + path_ + ".circuit", name, of_circuit));
+        continue;
+      }
+      const bool is_time = name == "window" || name == "cool_down";
+      const auto read = is_time
+                            ? number(".circuit." + name, value, ValueKind::duration, second, day)
+                            : number(".circuit." + name, value, ValueKind::count,
+                                     name == "failures" ? 0 : 1, name == "share" ? 100 : 1'000'000);
+      if (!read) continue;
+      const auto count = static_cast<std::uint32_t>(is_time ? 0 : *read);
+      const Millis time{static_cast<std::int64_t>(*read)};
+      if (name == "failures") policy.consecutive = count;
+      if (name == "share") policy.failure_share = static_cast<double>(count) / 100;
+      if (name == "of") policy.minimum_calls = count;
+      if (name == "window") policy.window = time;
+      if (name == "cool_down") policy.cool_down = time;
+      if (name == "probes") policy.probes = count;
     }
   }
 
@@ -71,6 +134,7 @@ class Entry {
   const std::string path_;
   ConfigReading& reading_;
   ExecutorSettings executor_;
+  bool is_circuit_given_ = false;
 };
 
 }  // namespace
