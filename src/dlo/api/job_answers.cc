@@ -29,6 +29,9 @@ void write_progress(JsonWriter& json, const Job& job, const JobProgress& progres
     json.member("behind", counts.behind).member("taken_over", counts.taken_over);
     write_returned(json, progress);
     write_unreachable(json, progress);
+    if (!progress.blocked.empty()) {
+      json.member("blocked", progress.blocked).member("taken", progress.sending.size());
+    }
   }
   json.end_object();
 }

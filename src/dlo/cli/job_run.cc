@@ -116,7 +116,8 @@ Sight sight_of(const Reply& reply) {
                        text_of(to, "reason") + ")";
       }
     }
-    if (each.value.kind != JsonKind::number) continue;
+    if (each.name == "blocked") sight.words += ", waits: " + printable(each.value.text());
+    if (each.value.kind != JsonKind::number || each.name == "taken") continue;
     const auto count = each.value.to_uint64().value_or(0);
     if (each.name == "total" || (count == 0 && each.name != "ok")) continue;
     sight.words += (sight.words.empty() ? "" : ", ") + each.name + " " + std::to_string(count);

@@ -46,10 +46,14 @@ std::string_view rest_of(std::string_view way) {
   return comma == std::string_view::npos ? std::string_view() : way.substr(comma + 1);
 }
 
+/// Whoever held a lease, or waited for the outcome of a replay, gave up when the record was closed.
+Status standing(Status status) noexcept {
+  return carries_lease(status) || status == Status::replayed ? Status::pending : status;
+}
+
 /// `status` and whatever a record in that status goes back to. What leads in a circle is cut off.
 Result<std::string> way_back(Office& office, const RecordId& id, Status status) {
-  // Whoever held a lease lost it when the record was closed.
-  std::string way(name_of(carries_lease(status) ? Status::pending : status));
+  std::string way(name_of(standing(status)));
   if (is_open(status)) return way;
   const auto text = kept(office, id);
   if (!text) return text.error();
@@ -96,7 +100,7 @@ Result<Former> former_of(Office& office, const RecordId& id, Status status) {
   std::string_view way = way_in(*text);
   // Offices of before this was a way: whoever is back at `resolved` goes on to where all begins.
   if (first_of(way) == name_of(status)) way = rest_of(way);
-  former.status = parse_status(first_of(way)).value_or(Status::pending);
+  former.status = standing(parse_status(first_of(way)).value_or(Status::pending));
   std::optional<std::string> rest;
   if (!rest_of(way).empty()) rest = std::string(rest_of(way));
   former.changes.emplace_back(

@@ -215,6 +215,7 @@ std::string to_json(const JobProgress& progress) {
   write_returned(out, progress);
   write_list(out, "held", progress.held);
   write_unreachable(out, progress);
+  if (!progress.blocked.empty()) out.member("blocked", progress.blocked);
   out.end_object();
   return out.take();
 }
@@ -249,6 +250,7 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
           {parse_id(to.text("group")).value_or(Id128{}), to.number("count"), to.boolean("same")});
     }
     progress.held = read_list(fields, "held");
+    progress.blocked = fields.text("blocked");
     for (const JsonValue& item : fields.items("unreachable")) {
       JsonFields to(item, "unreachable", complaints);
       Unreachable each;

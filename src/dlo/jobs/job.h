@@ -127,6 +127,7 @@ struct JobProgress {
   std::vector<Taken> awaiting;           // sent, where few are at a time; others have outcomes only
   std::vector<std::string> held;         // marks of keys that nothing more is sent of
   std::vector<Unreachable> unreachable;  // the first few
+  std::string blocked;                   // why what was taken could not be sent yet
   bool operator==(const JobProgress&) const = default;
 };
 

@@ -14,6 +14,7 @@ namespace dlo {
 namespace {
 
 constexpr const char* job_kind = "job";
+constexpr const char* wind_up_kind = "job_wind_up";  // ended, and something is left to be done
 constexpr std::size_t documents_page = 500;
 constexpr std::uint64_t most_at_once = 1'000;  // their ids are in every checkpoint
 constexpr std::array<std::string_view, 4> verb_names = {"start", "pause", "resume", "cancel"};
@@ -96,9 +97,12 @@ std::string job_id(TimePoint now, std::uint32_t draw) {
 }
 
 Result<Job> JobBook::put(Job job, const std::string& act, const std::string& actor, TimePoint now) {
-  const std::array<Change, 2> changes = {
+  std::vector<Change> changes = {
       PutDocument{job_kind, job.id, to_json(job), job.version},
       AddAudit{now, actor, "job." + act, "job " + job.id, described(job)}};
+  if (job.spec.replay && job.ended_at && job.state != JobState::done) {
+    changes.emplace_back(PutDocument{wind_up_kind, job.id, "{}", std::nullopt});
+  }
   const auto applied = office_.apply(changes);
   if (!applied) return applied.error();
   job.version = applied->front().version;
@@ -183,6 +187,20 @@ Result<std::vector<Job>> JobBook::list() {
   }
   std::reverse(all.begin(), all.end());  // ids sort by time
   return all;
+}
+
+Result<std::vector<std::string>> JobBook::to_wind_up() {
+  const auto read = office_.extras().ledger->documents(wind_up_kind, "", documents_page);
+  if (!read) return read.error();
+  std::vector<std::string> ids;
+  for (const Document& each : *read) ids.push_back(each.key);
+  return ids;
+}
+
+Result<void> JobBook::wound_up(const std::string& id) {
+  const Change gone = PutDocument{wind_up_kind, id, std::nullopt, std::nullopt};
+  const auto applied = office_.apply({&gone, 1});
+  return applied ? Result<void>{} : applied.error();
 }
 
 Result<JobProgress> JobBook::progress(const std::string& id) {

@@ -47,6 +47,10 @@ class JobBook {
   /// By the runner: done or failed.
   Result<Job> end(const std::string& id, JobState how, const std::string& problem, TimePoint now);
 
+  /// Replays that ended while something of theirs was still under way, until `wound_up`.
+  Result<std::vector<std::string>> to_wind_up();
+  Result<void> wound_up(const std::string& id);
+
   Result<Job> get(const std::string& id);
   Result<std::vector<Job>> list();  // newest first
   Result<JobProgress> progress(const std::string& id);

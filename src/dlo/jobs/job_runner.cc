@@ -73,9 +73,23 @@ TimePoint JobRunner::work_on(const Job& job, TimePoint now) {
   return now + Millis{static_cast<std::int64_t>(did * 1000 / *job.spec.rate)};
 }
 
+TimePoint JobRunner::wind_up(const std::string& id, TimePoint now) {
+  const auto job = book_.get(id);
+  const auto before = job ? book_.progress(id) : job.error();
+  const auto stepped = before ? replay_wind_up(office_, targets_, *job, *before, now)
+                              : Result<Stepped>(before.error());
+  if (!stepped && will_pass(stepped.error())) return now + options_.again_after;
+  if (!stepped || stepped->over) {
+    const auto written = book_.wound_up(id);
+    return written ? now : now + options_.again_after;
+  }
+  return stepped->not_before.value_or(now);
+}
+
 std::optional<TimePoint> JobRunner::turn() {
   const auto all = book_.list();
-  if (!all) return clock_.now() + options_.again_after;
+  const auto ended = all ? book_.to_wind_up() : all.error();
+  if (!ended) return clock_.now() + options_.again_after;
   std::optional<TimePoint> next;
   std::map<std::string, TimePoint> due;
   for (auto job = all->rbegin(); job != all->rend(); ++job) {
@@ -85,6 +99,13 @@ std::optional<TimePoint> JobRunner::turn() {
     const TimePoint when = known == due_.end() ? job->spec.not_before.value_or(now) : known->second;
     due[job->id] = when <= now ? work_on(*job, now) : when;
     next = std::min(next.value_or(due[job->id]), due[job->id]);
+  }
+  for (const std::string& id : *ended) {
+    const TimePoint now = clock_.now();
+    const auto known = due_.find(id);
+    const TimePoint when = known == due_.end() ? now : known->second;
+    due[id] = when <= now ? wind_up(id, now) : when;
+    next = std::min(next.value_or(due[id]), due[id]);
   }
   due_ = std::move(due);
   return next;

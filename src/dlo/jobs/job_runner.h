@@ -47,6 +47,8 @@ class JobRunner {
 
  private:
   TimePoint work_on(const Job& job, TimePoint now);
+  /// What an ended replay left under way.
+  TimePoint wind_up(const std::string& id, TimePoint now);
   Result<Stepped> step_of(const Job& job, const JobProgress& before, std::size_t most,
                           TimePoint now);
   /// What time does to groups, to what is exhausted and to what was discarded; when to look again.

@@ -58,13 +58,42 @@ Result<Stepped> ReplayWork::send_taken() {
       }
     }
   }
-  if (later && tried.outcomes.empty()) return *later;
+  tried.next.blocked = later ? later->detail : std::string();
+  if (later && tried.outcomes.empty() && progress_.blocked == later->detail) return *later;
   auto written =
       write(std::move(tried.changes), std::move(tried.outcomes), std::move(tried.next), tried.sent);
   // One of them is back already. The ids are still in the progress: the next look sends the
   // others again (and the target drops them) and finds out which it was.
   if (!written && is_overtaken(written.error())) return Stepped{progress_};
   if (written && later) return *later;
+  return written;
+}
+
+Result<Stepped> ReplayWork::wind_up() {
+  if (progress_.sending.empty()) {
+    auto watched = watch();
+    if (watched) watched->over = watched->progress.counts.awaited() == 0;
+    return watched;
+  }
+  // What was in flight is finished if its target takes it: it may be there already.
+  auto sent = send_taken();
+  if (sent || !will_pass(sent.error())) return sent;
+  const bool surely_not_sent = sent.error().code == Code::full;
+  if (!surely_not_sent && now_ < job_.ended_at.value_or(now_) + replay_lease) return sent;
+  Tried tried{progress_};
+  tried.next.sending.clear();
+  tried.next.blocked.clear();
+  for (const Taken& taken : progress_.sending) {
+    const auto detail = office_.get(taken.id);
+    if (!detail && !is_overtaken(detail.error())) return detail.error();
+    if (detail && detail->record.status == Status::replaying) {
+      give_back(detail->record, taken.was, tried);
+    } else {
+      settle_early(detail, taken, tried.next, tried.outcomes);
+    }
+  }
+  auto written = write(std::move(tried.changes), std::move(tried.outcomes), std::move(tried.next));
+  if (!written && is_overtaken(written.error())) return Stepped{progress_};  // the next look does
   return written;
 }
 

@@ -12,8 +12,6 @@
 namespace dlo {
 namespace {
 
-constexpr Millis lease_for{600'000};  // to send one batch
-
 void leave(const RecordId& id, std::string_view outcome, std::uint64_t& count,
            std::vector<std::pair<RecordId, std::string>>& outcomes) {
   ++count;
@@ -180,7 +178,7 @@ Result<void> ReplayWork::take_and_repair(const RecordDetail& detail, const Recip
                                          JobProgress& next) const {
   const DeadLetter& record = detail.record;
   Transition transition = move(record, Status::replaying);
-  transition.lease_for = lease_for;
+  transition.lease_for = replay_lease;
   transition.counters = record.counters;
   ++transition.counters->replay;
   if (!recipe.empty()) {
@@ -204,6 +202,11 @@ Result<Stepped> replay_step(Office& office, const ReplayTargets& targets, const 
                             const JobProgress& progress, std::size_t most, TimePoint now,
                             const std::stop_token& stop) {
   return ReplayWork(office, targets, job, progress, now, stop).run(most);
+}
+
+Result<Stepped> replay_wind_up(Office& office, const ReplayTargets& targets, const Job& job,
+                               const JobProgress& progress, TimePoint now) {
+  return ReplayWork(office, targets, job, progress, now).wind_up();
 }
 
 }  // namespace dlo

@@ -20,4 +20,11 @@ namespace dlo {
                                           std::size_t most, TimePoint now,
                                           const std::stop_token& stop = {});
 
+/// The next step for a replay that was cancelled, stopped or failed: what it had taken is sent, or
+/// given back if its target does not take it, and what it had sent is watched to its outcome. Over
+/// when nothing is left that only this job would deal with.
+[[nodiscard]] Result<Stepped> replay_wind_up(Office& office, const ReplayTargets& targets,
+                                             const Job& job, const JobProgress& progress,
+                                             TimePoint now);
+
 }  // namespace dlo

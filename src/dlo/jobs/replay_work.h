@@ -33,6 +33,8 @@ class ReplayWork {
         stop_(stop) {}
 
   Result<Stepped> run(std::size_t most);
+  /// For a job that ended: what was taken is sent or given back, and the watch goes on.
+  Result<Stepped> wind_up();
 
  private:
   using Outcomes = std::vector<std::pair<RecordId, std::string>>;
@@ -109,6 +111,8 @@ class ReplayWork {
   std::stop_token stop_;
   std::map<std::string, std::optional<std::string>> ways_{};  // what `no_way_to` found out
 };
+
+inline constexpr Millis replay_lease{600'000};  // to send one batch
 
 /// One more that cannot go to `target`.
 void count_unreachable(JobProgress& progress, const std::string& target, const std::string& reason);
