@@ -9,6 +9,7 @@
 #include "dlo/api/group_split.h"
 #include "dlo/api/group_words.h"
 #include "dlo/api/groups.h"
+#include "dlo/api/idempotency.h"
 #include "dlo/core/encoding.h"
 #include "dlo/json/writer.h"
 
@@ -28,6 +29,34 @@ HttpResponse refusal(const Request& request, const Error& error) {
     return problem(412, "version_changed", error.detail);
   }
   return problem_of(error);
+}
+
+/// What was answered under this request's key before, or what is wrong with the key; nothing: it is
+/// to be done now. Of an act on groups only that it was done is kept: `group` is told as it is now.
+std::optional<HttpResponse> told_before(Office& office, const Request& request,
+                                        const std::optional<Id128>& group) {
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
+  if (!*key) return std::nullopt;
+  auto before = (*key)->find(office);
+  if (!before) return problem_of(before.error());
+  if (!*before || !(*before)->body.empty() || !group) return std::move(*before);
+  HttpResponse answer = group_answer(office, *group, request.now);
+  answer.headers.push_back({"Idempotency-Replayed", "true"});
+  return answer;
+}
+
+HttpResponse carry_out(Office& office, const Request& request, std::vector<Change> changes,
+                       const Id128& group) {
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
+  if (*key) changes.emplace_back((*key)->keep(HttpResponse{}));
+  if (const auto applied = office.apply(changes); !applied) {
+    if (auto told = told_before(office, request, group)) return std::move(*told);
+    return refusal(request, applied.error());
+  }
+  if (*key) IdempotencyKey::forget_old(office, request.now);
+  return group_answer(office, group, request.now);
 }
 
 std::string both(const GroupSummary& from, const GroupSummary& into) {
@@ -57,6 +86,7 @@ HttpResponse merge(Office& office, const Request& request) {
   if (!read) return problem_of(read.error());
   const auto into = find_group(office, request);
   if (!into) return problem_of(into.error());
+  if (auto told = told_before(office, request, into->fingerprint)) return std::move(*told);
   if (auto old = refuse_old(request, *into)) return std::move(*old);
   std::vector<Change> changes;
   std::uint64_t version = into->version;
@@ -67,10 +97,7 @@ HttpResponse merge(Office& office, const Request& request) {
     changes.emplace_back(
         audit_of(request, "merge", to_string(into->fingerprint), both(*from, *into)));
   }
-  if (const auto applied = office.apply(changes); !applied) {
-    return refusal(request, applied.error());
-  }
-  return group_answer(office, into->fingerprint, request.now);
+  return carry_out(office, request, std::move(changes), into->fingerprint);
 }
 
 HttpResponse split(const JobParts& parts, const Request& request) {
@@ -88,6 +115,7 @@ HttpResponse split(const JobParts& parts, const Request& request) {
   if (!read) return problem_of(read.error());
   const auto group = find_group(office, request);
   if (!group) return problem_of(group.error());
+  if (auto told = told_before(office, request, parse_id(fingerprint))) return std::move(*told);
   if (auto old = refuse_old(request, *group)) return std::move(*old);
   if (!facet.facet.empty()) return split_by_facet(parts, request, *group, facet);
   const auto inside = find_group(office, fingerprint);
@@ -102,13 +130,10 @@ HttpResponse split(const JobParts& parts, const Request& request) {
   said.begin_object().member("fingerprint", fingerprint).key("before");
   write_words(said, *group);
   said.member("total", group->total).end_object();
-  const std::vector<Change> changes{
+  std::vector<Change> changes{
       SplitGroup{out, group->version},
       audit_of(request, "split", to_string(group->fingerprint), said.take())};
-  if (const auto applied = office.apply(changes); !applied) {
-    return refusal(request, applied.error());
-  }
-  return group_answer(office, out, request.now);
+  return carry_out(office, request, std::move(changes), out);
 }
 
 /// How many of the dead letters that were looked at have which value.

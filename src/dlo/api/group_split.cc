@@ -7,6 +7,7 @@
 
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
+#include "dlo/api/idempotency.h"
 #include "dlo/core/encoding.h"
 #include "dlo/core/sha256.h"
 #include "dlo/core/spelling.h"
@@ -52,22 +53,28 @@ std::string answer_text(const Job& job, const JobPreview& preview) {
   return json.take();
 }
 
-HttpResponse begin(const JobParts& parts, const Request& request, const JobSpec& spec,
+/// The job, its start, the entry in the trail and the key are one write.
+HttpResponse begin(const JobParts& parts, const Request& request, Job job,
                    const FacetWanted& wanted, const GroupSummary& group,
                    const JobPreview& preview) {
-  thread_local std::mt19937 random(std::random_device{}());
-  auto job = parts.book.plan(spec, job_id(request.now, static_cast<std::uint32_t>(random())),
-                             request.actor.name, request.now);
-  if (!job) return problem_of(job.error());
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
   JsonWriter said;
   said.begin_object().member("facet", wanted.facet).member("value", wanted.value);
-  said.member("into", to_string(*spec.into)).member("job", job->id).end_object();
-  const Change note = audit_of(request, "split", to_string(group.fingerprint), said.take());
-  if (const auto noted = parts.office.apply({&note, 1}); !noted) return problem_of(noted.error());
-  job = parts.book.change(job->id, JobVerb::start, request.actor.name, request.now);
-  if (!job) return problem_of(job.error());
+  said.member("into", to_string(*job.spec.into)).member("job", job.id).end_object();
+  std::vector<Change> also{audit_of(request, "split", to_string(group.fingerprint), said.take())};
+  if (*key) {
+    also.emplace_back((*key)->keep(json_answer(answer_text(begun(job), preview), 202)));
+  }
+  const auto kept = parts.book.keep(std::move(job), true, std::move(also));
+  if (!kept && *key) {  // somebody may have been quicker with the same key
+    auto before = (*key)->find(parts.office);
+    if (before && *before) return std::move(**before);
+  }
+  if (!kept) return problem_of(kept.error());
+  if (*key) IdempotencyKey::forget_old(parts.office, request.now);
   parts.wake();
-  return json_answer(answer_text(*job, preview), 202);
+  return json_answer(answer_text(*kept, preview), 202);
 }
 
 }  // namespace
@@ -81,7 +88,10 @@ HttpResponse split_by_facet(const JobParts& parts, const Request& request,
   spec.query = "group:" + to_string(group.fingerprint) + " " + *term;
   spec.into = split_id(group, wanted);
   spec.into_title = group.title + " (" + wanted.facet + " " + wanted.value + ")";
-  const auto drawn = parts.book.draw_up(spec, "", request.actor.name, request.now);
+  thread_local std::mt19937 random(std::random_device{}());
+  const std::string id =
+      wanted.dry_run ? "" : job_id(request.now, static_cast<std::uint32_t>(random()));
+  auto drawn = parts.book.draw_up(spec, id, request.actor.name, request.now);
   if (!drawn) return problem_of(drawn.error());
   const auto preview = parts.book.preview(*drawn);
   if (!preview) return problem_of(preview.error());
@@ -92,7 +102,7 @@ HttpResponse split_by_facet(const JobParts& parts, const Request& request,
                        ". Its facets name those that there are.");
   }
   if (wanted.dry_run) return json_answer(answer_text(*drawn, *preview));
-  return begin(parts, request, spec, wanted, group, *preview);
+  return begin(parts, request, std::move(*drawn), wanted, group, *preview);
 }
 
 }  // namespace dlo::api

@@ -73,21 +73,24 @@ void write_preview(JsonWriter& json, const JobPreview& preview, const ReplayTarg
   json.end_array().end_object();
 }
 
-HttpResponse answer_with(const JobParts& parts, const Job& job, bool with_preview, int status) {
-  const auto progress = parts.book.progress(job.id);
-  if (!progress) return problem_of(progress.error());
+HttpResponse answer_of(const JobParts& parts, const Job& job, const JobProgress& progress,
+                       const JobPreview* preview, int status) {
   JsonWriter json;
   json.begin_object().key("job").raw(to_json(job));
-  write_progress(json, job, *progress);
-  if (with_preview) {
-    const auto preview = parts.book.preview(job);
-    if (!preview) return problem_of(preview.error());
-    write_preview(json, *preview, parts.targets);
-  }
+  write_progress(json, job, progress);
+  if (preview != nullptr) write_preview(json, *preview, parts.targets);
   json.end_object();
   HttpResponse answer = json_answer(json.take(), status);
   set_etag(answer, job.version);
   return answer;
+}
+
+HttpResponse answer_with(const JobParts& parts, const Job& job, bool with_preview) {
+  const auto progress = parts.book.progress(job.id);
+  if (!progress) return problem_of(progress.error());
+  if (!with_preview) return answer_of(parts, job, *progress, nullptr);
+  const auto preview = parts.book.preview(job);
+  return preview ? answer_of(parts, job, *progress, &*preview) : problem_of(preview.error());
 }
 
 }  // namespace dlo::api

@@ -6,9 +6,12 @@
 
 namespace dlo::api {
 
-/// A job with its progress, and what is left of it if that was asked for.
-[[nodiscard]] HttpResponse answer_with(const JobParts& parts, const Job& job, bool with_preview,
-                                       int status = 200);
+/// A job with its progress, and what is left of it unless `preview` is null.
+[[nodiscard]] HttpResponse answer_of(const JobParts& parts, const Job& job,
+                                     const JobProgress& progress, const JobPreview* preview,
+                                     int status = 200);
+/// The same, with both looked up.
+[[nodiscard]] HttpResponse answer_with(const JobParts& parts, const Job& job, bool with_preview);
 
 /// The member `preview`. A target that nothing can be sent to has a `problem`.
 void write_preview(JsonWriter& json, const JobPreview& preview, const ReplayTargets& targets);

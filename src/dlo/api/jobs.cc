@@ -210,6 +210,40 @@ HttpResponse dry_run(const JobParts& parts, const Request& request, JobSpec spec
   return json_answer(json.take());
 }
 
+/// The job, its start and its key are one write: whoever hears of it under that key once more hears
+/// of a job that is kept, and begun if that was asked for.
+HttpResponse keep_job(const JobParts& parts, const Request& request, Wanted wanted) {
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
+  if (*key) {
+    auto before = (*key)->find(parts.office);
+    if (!before) return problem_of(before.error());
+    if (*before) return std::move(**before);
+  }
+  auto job = parts.book.draw_up(std::move(wanted.spec), job_id(request.now, draw()),
+                                request.actor.name, request.now);
+  if (!job) return problem_of(job.error());
+  const auto preview = parts.book.preview(*job);
+  if (!preview) return problem_of(preview.error());
+  std::vector<Change> also;
+  if (*key) {
+    Job told = *job;
+    if (wanted.start) told = begun(std::move(told));
+    also.emplace_back((*key)->keep(answer_of(parts, told, {}, &*preview, 201)));
+  }
+  auto kept = parts.book.keep(std::move(*job), wanted.start, std::move(also));
+  if (!kept && *key) {  // somebody may have been quicker with the same key
+    auto before = (*key)->find(parts.office);
+    if (before && *before) return std::move(**before);
+  }
+  if (!kept) return problem_of(kept.error());
+  if (*key) IdempotencyKey::forget_old(parts.office, request.now);
+  if (wanted.start) parts.wake();
+  HttpResponse answer = answer_of(parts, *kept, {}, &*preview, 201);
+  answer.headers.push_back({"Location", "/v1/jobs/" + kept->id});
+  return answer;
+}
+
 }  // namespace
 
 HttpResponse plan_job(const JobParts& parts, const Request& request) {
@@ -240,31 +274,7 @@ HttpResponse plan_job(const JobParts& parts, const Request& request) {
     }
   }
   if (wanted.dry_run) return dry_run(parts, request, std::move(wanted.spec));
-  const auto key = IdempotencyKey::of(request);
-  if (!key) return problem_of(key.error());
-  if (*key) {
-    auto before = (*key)->find(parts.office);
-    if (!before) return problem_of(before.error());
-    if (*before) return std::move(**before);
-  }
-  auto job = parts.book.plan(std::move(wanted.spec), job_id(request.now, draw()),
-                             request.actor.name, request.now);
-  if (!job) return problem_of(job.error());
-  HttpResponse answer = answer_with(parts, *job, true, 201);
-  answer.headers.push_back({"Location", "/v1/jobs/" + job->id});
-  if (*key) {
-    // A plan does nothing yet: two of them are harmless, and only one is started.
-    const Change kept = (*key)->keep(answer);
-    if (const auto applied = parts.office.apply({&kept, 1}); !applied) {
-      return problem_of(applied.error());
-    }
-    IdempotencyKey::forget_old(parts.office, request.now);
-  }
-  if (!wanted.start) return answer;
-  const auto started = parts.book.change(job->id, JobVerb::start, request.actor.name, request.now);
-  if (!started) return problem_of(started.error());
-  parts.wake();
-  return answer;
+  return keep_job(parts, request, std::move(wanted));
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include "dlo/api/body.h"
 #include "dlo/api/curtain.h"
 #include "dlo/api/edits.h"
+#include "dlo/api/idempotency.h"
 #include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
 #include "dlo/jobs/drafts.h"
@@ -61,6 +62,17 @@ void read_steps(JsonFields& fields, const char* name, Recipe& into) {
   into = std::move(*recipe);
 }
 
+int made(const KeptRecipe& recipe) {
+  return recipe.version == 1 ? 201 : 200;
+}
+
+/// What was answered under this key before, if anything was.
+std::optional<HttpResponse> told_before(Office& office, const std::optional<IdempotencyKey>& key) {
+  if (!key) return std::nullopt;
+  auto before = key->find(office);
+  return before ? std::move(*before) : problem_of(before.error());
+}
+
 HttpResponse put(Office& office, const Request& request) {
   KeptRecipe recipe;
   recipe.name = request.path.front();
@@ -74,15 +86,27 @@ HttpResponse put(Office& office, const Request& request) {
   if (!read) return problem_of(read.error());
   const auto expected = request.if_match();
   if (!expected) return problem_of(expected.error());
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
+  if (auto told = told_before(office, *key)) return std::move(*told);
   JsonWriter said;
   said.begin_object().key("steps").raw(print_recipe(recipe.steps)).end_object();
   const std::string name = recipe.name;
   const auto kept = RecipeBook(office).put(std::move(recipe), *expected,
-                                           audit_of(request, "recipe", name, said.take()));
+                                           audit_of(request, "recipe", name, said.take()),
+                                           [&](const KeptRecipe& next) -> std::optional<Change> {
+                                             if (!*key) return std::nullopt;
+                                             return (*key)->keep(with_etag(next, made(next)));
+                                           });
+  if (!kept) {  // somebody may have been quicker with the same key
+    if (auto told = told_before(office, *key)) return std::move(*told);
+  }
   if (!kept && kept.error().code == Code::conflict && *expected) {
     return problem(412, "version_changed", kept.error().detail);
   }
-  return kept ? with_etag(*kept, kept->version == 1 ? 201 : 200) : problem_of(kept.error());
+  if (!kept) return problem_of(kept.error());
+  if (*key) IdempotencyKey::forget_old(office, request.now);
+  return with_etag(*kept, made(*kept));
 }
 
 HttpResponse remove(Office& office, const Request& request) {

@@ -88,6 +88,12 @@ std::optional<JobState> after_verb(JobState state, JobVerb verb) noexcept {
   return begun || state == JobState::planned ? std::optional(JobState::cancelled) : std::nullopt;
 }
 
+Job begun(Job job) {
+  job.state = JobState::running;
+  job.started_at = job.created_at;
+  return job;
+}
+
 std::string job_id(TimePoint now, std::uint32_t draw) {
   char text[32];
   std::snprintf(text, sizeof text, "%011llx%05x",
@@ -132,7 +138,25 @@ Result<Job> JobBook::plan(JobSpec spec, const std::string& id, const std::string
                           TimePoint now) {
   auto job = draw_up(std::move(spec), id, actor, now);
   if (!job) return job;
-  return put(std::move(*job), "plan", actor, now);
+  return keep(std::move(*job), false, {});
+}
+
+Result<Job> JobBook::keep(Job job, bool start, std::vector<Change> also) {
+  const auto audit_of = [&job](const char* act) {
+    return AddAudit{job.created_at, job.created_by, act, "job " + job.id, described(job)};
+  };
+  std::vector<Change> audit{audit_of("job.plan")};
+  if (start) {
+    job = begun(std::move(job));
+    audit.emplace_back(audit_of("job.start"));
+  }
+  std::vector<Change> changes{PutDocument{job_kind, job.id, to_json(job), job.version}};
+  for (Change& each : audit) changes.push_back(std::move(each));
+  for (Change& each : also) changes.push_back(std::move(each));
+  const auto applied = office_.apply(changes);
+  if (!applied) return applied.error();
+  job.version = applied->front().version;
+  return job;
 }
 
 Result<Job> JobBook::change(const std::string& id, JobVerb verb, const std::string& actor,

@@ -42,6 +42,8 @@ class JobBook {
   Result<Job> plan(JobSpec spec, const std::string& id, const std::string& actor, TimePoint now);
   /// The same, kept nowhere: to be looked at (a dry run).
   Result<Job> draw_up(JobSpec spec, const std::string& id, const std::string& actor, TimePoint now);
+  /// Keeps what was drawn up, begun at once if `start`, together with `also`: all or nothing.
+  Result<Job> keep(Job job, bool start, std::vector<Change> also);
   Result<JobPreview> preview(const Job& job);
   Result<Job> change(const std::string& id, JobVerb verb, const std::string& actor, TimePoint now);
   /// By the runner: done or failed.
@@ -63,6 +65,9 @@ class JobBook {
 
   Office& office_;
 };
+
+/// What it is once it was started at the moment it was planned.
+[[nodiscard]] Job begun(Job job);
 
 /// Sorts by time, and is another for every draw.
 [[nodiscard]] std::string job_id(TimePoint now, std::uint32_t draw);

@@ -97,7 +97,7 @@ Result<void> check_recipe_name(const std::string& name) {
 }
 
 Result<KeptRecipe> RecipeBook::put(KeptRecipe recipe, std::optional<std::uint64_t> expected,
-                                   AddAudit audit) {
+                                   AddAudit audit, const Also& also) {
   if (auto fine = check_recipe_name(recipe.name); !fine) return fine.error();
   const auto known = office_.extras().ledger->document(kind, recipe.name);
   if (!known) return known.error();
@@ -111,10 +111,13 @@ Result<KeptRecipe> RecipeBook::put(KeptRecipe recipe, std::optional<std::uint64_
                  "Recipe " + in_quotes(recipe.name) + " was changed meanwhile: look at it again."};
   }
   const std::string body = to_json(recipe);
-  const std::vector<Change> changes{
+  std::vector<Change> changes{
       PutDocument{kind, recipe.name, body, before},
       PutDocument{version_kind(recipe.name), version_key(recipe.version), body, 0},
       std::move(audit)};
+  if (also) {
+    if (auto more = also(recipe)) changes.push_back(std::move(*more));
+  }
   const auto applied = office_.apply(changes);
   if (!applied) return applied.error();
   recipe.etag = applied->front().version;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,10 @@ class RecipeBook {
   explicit RecipeBook(Office& office) : office_(office) {}
 
   /// The next version under that name, together with `audit`. `expected`: the etag of the version
-  /// it replaces; conflict if it is another by now.
-  Result<KeptRecipe> put(KeptRecipe recipe, std::optional<std::uint64_t> expected, AddAudit audit);
+  /// it replaces; conflict if it is another by now. `also` may add a change to the same write.
+  using Also = std::function<std::optional<Change>(const KeptRecipe&)>;
+  Result<KeptRecipe> put(KeptRecipe recipe, std::optional<std::uint64_t> expected, AddAudit audit,
+                         const Also& also = {});
   Result<KeptRecipe> get(const std::string& name, std::optional<std::uint32_t> version);
   Result<std::vector<KeptRecipe>> list();
   Result<std::vector<KeptRecipe>> versions(const std::string& name);

@@ -133,6 +133,18 @@ TEST_F(EditsTest, APayloadMustFitTheSchemaOfItsSource) {
   EXPECT_EQ(edit(id, R"("json":{"amount":-3},"reason":"x")").status(), 201);
 }
 
+TEST_F(EditsTest, TheSameKeyMakesOneVersionOfARecipe) {
+  const std::string path = "/v1/recipes/iban";
+  const std::string steps = R"({"steps":[{"remove":"b"}]})";
+  const Told once = say("PUT", path, steps, {{"Idempotency-Key", "k"}});
+  ASSERT_EQ(once.status(), 201) << once;
+  const Told twice = say("PUT", path, steps, {{"Idempotency-Key", "k"}});
+  EXPECT_EQ(twice.status(), 201) << twice;
+  EXPECT_EQ(twice.body(), once.body());
+  EXPECT_EQ(get(path).at("version"), "1");
+  EXPECT_EQ(say("PUT", path, steps, {{"Idempotency-Key", "l"}}).at("version"), "2");
+}
+
 TEST_F(EditsTest, ARecipeIsKeptInVersions) {
   const std::string path = "/v1/recipes/iban";
   const Told first = say("PUT", path, R"({"steps":[{"rename":"iban_no","to":"iban"}]})");

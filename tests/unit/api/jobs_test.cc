@@ -6,6 +6,8 @@
 #include "support/eventually.h"
 #include "unit/api/asking.h"
 
+#include "dlo/store/passing_office.h"
+
 namespace dlo::api {
 namespace {
 
@@ -112,6 +114,48 @@ TEST_F(JobRoutesTest, TheSameKeyPlansOneJob) {
   EXPECT_EQ(
       plan(R"({"act":"resolve","query":"source:payments"})", {{"Idempotency-Key", "k"}}).status(),
       409);
+}
+
+/// Dies at the n-th write from now on: neither that nor any later one happens.
+class DyingOffice final : public PassingOffice {
+ public:
+  using PassingOffice::PassingOffice;
+  Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
+    if (writes_left == 0) return Error{Code::unavailable, "test", "killed"};
+    if (writes_left > 0) --writes_left;
+    return PassingOffice::apply(changes);
+  }
+  int writes_left = -1;
+};
+
+class KilledPlanTest : public JobRoutesTest {
+ protected:
+  void start() override {
+    options_.works_on_jobs = false;
+    service_ = std::make_unique<Service>(dying_, nullptr, clock_, options_);
+  }
+  DyingOffice dying_{office_};
+};
+
+// Wherever the server is killed, a repeat under the same key ends with one job that runs.
+TEST_F(KilledPlanTest, AJobThatWasToStartAtOnceIsKeptWithItsKeyAndItsStart) {
+  dead();
+  const std::string body = R"({"act":"archive","query":"source:payments","start":true})";
+  for (int writes = 0; writes < 4; ++writes) {
+    const std::string key = "k" + std::to_string(writes);
+    dying_.writes_left = writes;
+    (void)plan(body, {{"Idempotency-Key", key}});
+    dying_.writes_left = -1;
+    start();
+    const Told again = plan(body, {{"Idempotency-Key", key}});
+    ASSERT_EQ(again.status(), 201) << again;
+    EXPECT_EQ(again.at("job.state"), "running") << again;
+    const Told job = get("/v1/jobs/" + again.at("job.id"));
+    EXPECT_EQ(job.at("job.state"), "running") << job;
+    const Told jobs = get("/v1/jobs");
+    EXPECT_EQ(jobs.at("jobs." + std::to_string(writes) + ".state"), "running") << jobs;
+    EXPECT_EQ(jobs.at("jobs." + std::to_string(writes + 1)), "?") << jobs;
+  }
 }
 
 }  // namespace
