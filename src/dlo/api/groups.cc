@@ -1,6 +1,9 @@
 #include "dlo/api/groups.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "dlo/api/answers.h"
@@ -43,12 +46,66 @@ Result<void> read_filter(const Request& request, GroupFilter& filter) {
   return {};
 }
 
+/// Where a page of groups ended: what they are sorted by, largest first, then the id.
+struct GroupPlace {
+  std::uint64_t open = 0;  // not looked at in the order of last deaths
+  std::int64_t last_seen = 0;
+  std::string id;
+
+  [[nodiscard]] bool operator<(const GroupPlace& other) const {
+    return std::tuple(other.open, other.last_seen, std::string_view(id)) <
+           std::tuple(open, last_seen, std::string_view(other.id));
+  }
+};
+
+GroupPlace place_of(const GroupSummary& group, GroupOrder order) {
+  return {order == GroupOrder::open_count ? group.open : 0,
+          group.last_seen.time_since_epoch().count(), to_string(group.fingerprint)};
+}
+
+std::string print_place(const GroupPlace& place) {
+  return std::to_string(place.open) + "." + std::to_string(place.last_seen) + "." + place.id;
+}
+
+Result<GroupPlace> parse_place(const std::string& text) {
+  GroupPlace place;
+  const char* const end = text.data() + text.size();
+  const auto open = std::from_chars(text.data(), end, place.open);
+  if (open.ec == std::errc() && open.ptr != end && *open.ptr == '.') {
+    const auto seen = std::from_chars(open.ptr + 1, end, place.last_seen);
+    if (seen.ec == std::errc() && seen.ptr != end && *seen.ptr == '.') place.id = seen.ptr + 1;
+  }
+  if (parse_id(place.id)) return place;
+  return Error{Code::invalid_argument, "api.groups",
+               in_quotes(text) + " is not a cursor. Use the `next` of an earlier page."};
+}
+
+/// The next page. Offices list groups from the first on: it is asked for more until there are
+/// enough behind the place.
+Result<std::vector<GroupSummary>> page_of(Office& office, AggregateRequest wanted,
+                                          std::size_t limit,
+                                          const std::optional<GroupPlace>& after) {
+  for (wanted.groups = limit + 1;; wanted.groups *= 4) {
+    auto numbers = office.aggregate(wanted);
+    if (!numbers) return numbers.error();
+    const bool all = numbers->groups.size() < wanted.groups;
+    std::vector<GroupSummary>& groups = numbers->groups;
+    if (after) {
+      std::erase_if(groups, [&](const GroupSummary& each) {
+        return !(*after < place_of(each, wanted.group_order));
+      });
+    }
+    if (!all && groups.size() <= limit) continue;
+    groups.resize(std::min(groups.size(), limit + 1));
+    return std::move(groups);
+  }
+}
+
 HttpResponse list(Office& office, const Request& request) {
   const auto limit = request.number("limit", usual_groups, 1, most_groups);
   if (!limit) return problem_of(limit.error());
   AggregateRequest wanted;
   wanted.tallies = false;
-  wanted.groups = *limit;
   if (const auto* order = request.find("order")) {
     if (*order != "seen" && *order != "open") {
       return problem(400, "invalid_argument",
@@ -57,12 +114,26 @@ HttpResponse list(Office& office, const Request& request) {
     if (*order == "open") wanted.group_order = GroupOrder::open_count;
   }
   if (auto fine = read_filter(request, wanted.group_filter); !fine) return problem_of(fine.error());
-  const auto numbers = office.aggregate(wanted);
-  if (!numbers) return problem_of(numbers.error());
+  std::optional<GroupPlace> after;
+  if (const auto* cursor = request.find("cursor")) {
+    auto place = parse_place(*cursor);
+    if (!place) return problem_of(place.error());
+    after = std::move(*place);
+  }
+  auto groups = page_of(office, wanted, *limit, after);
+  if (!groups) return problem_of(groups.error());
+  const bool more = groups->size() > *limit;
+  if (more) groups->resize(*limit);
   JsonWriter json;
   json.begin_object().key("groups").begin_array();
-  for (const GroupSummary& group : numbers->groups) write_group(json, group, request.now);
-  json.end_array().end_object();
+  for (const GroupSummary& group : *groups) write_group(json, group, request.now);
+  json.end_array().key("next");
+  if (more) {
+    json.text(print_place(place_of(groups->back(), wanted.group_order)));
+  } else {
+    json.null();
+  }
+  json.end_object();
   return json_answer(json.take());
 }
 
@@ -133,7 +204,7 @@ std::vector<Route> group_routes(Office& office) {
        "/v1/groups",
        Role::reader,
        Lane::quick,
-       {"limit", "order", "status", "owner", "tag", "open"},
+       {"limit", "order", "cursor", "status", "owner", "tag", "open"},
        answering([&office](const Request& request) { return list(office, request); })},
       {"GET",
        "/v1/groups/{id}",

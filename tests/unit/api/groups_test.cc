@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <string>
+#include <vector>
 
 #include "support/eventually.h"
 #include "unit/api/asking.h"
@@ -131,7 +132,7 @@ TEST_F(GroupsTest, OneGroupIsMergedIntoAnotherAndSplitOffAgain) {
   EXPECT_EQ(get("/v1/groups/" + into).at("total"), "1");
   const Told trail = get("/v1/audit");
   EXPECT_EQ(trail.at("entries.3.act"), "merge") << trail;
-  EXPECT_EQ(trail.at("entries.4.act"), "split") << trail;
+  EXPECT_TRUE(trail.says("\"act\":\"split\"")) << trail;
 }
 
 TEST_F(GroupsTest, ThoseThatHaveAValueInCommonBecomeAGroupOfTheirOwn) {
@@ -159,6 +160,34 @@ TEST_F(GroupsTest, ThoseThatHaveAValueInCommonBecomeAGroupOfTheirOwn) {
   // Undone by a merge.
   say("POST", "/v1/groups/" + group + "/merge", R"({"from":")" + out + R"("})");
   EXPECT_EQ(get("/v1/groups/" + group).at("open"), "5");
+}
+
+TEST_F(GroupsTest, TheSameKeySplitsAndMergesOnce) {
+  dead(R"("id":"1","handler":"a")");
+  dead(R"("id":"2","handler":"b")");
+  const std::string group = get("/v1/groups").at("groups.0.id");
+  const std::string split = "/v1/groups/" + group + "/split";
+  const std::string wanted = R"({"facet":"handler","value":"b"})";
+  const Told once = say("POST", split, wanted, {{"Idempotency-Key", "k"}});
+  ASSERT_EQ(once.status(), 202) << once;
+  const std::string out = once.at("group");
+  ASSERT_TRUE(testing::eventually(
+      [&] { return get("/v1/jobs/" + once.at("job.id")).at("job.state") == "done"; }));
+  const Told twice = say("POST", split, wanted, {{"Idempotency-Key", "k"}});
+  EXPECT_EQ(twice.status(), 202) << twice;
+  EXPECT_EQ(twice.body(), once.body());
+  EXPECT_EQ(twice.header("Idempotency-Replayed"), "true");
+  EXPECT_EQ(get("/v1/jobs").at("jobs.1"), "?");
+  EXPECT_EQ(
+      say("POST", split, R"({"facet":"handler","value":"a"})", {{"Idempotency-Key", "k"}}).status(),
+      409);
+  const std::string merge = "/v1/groups/" + group + "/merge";
+  const std::string from = R"({"from":")" + out + "\"}";
+  EXPECT_EQ(say("POST", merge, from, {{"Idempotency-Key", "m"}}).status(), 200);
+  const Told merged = say("POST", merge, from, {{"Idempotency-Key", "m"}});
+  EXPECT_EQ(merged.status(), 200) << merged;
+  EXPECT_EQ(merged.header("Idempotency-Replayed"), "true");
+  EXPECT_EQ(merged.at("id"), group);
 }
 
 TEST_F(GroupsTest, AnHourIsAFacetToSplitBy) {
@@ -229,6 +258,36 @@ TEST_F(GroupsTest, GroupsAreFilteredByWhatPeopleSaid) {
   }
   EXPECT_EQ(get("/v1/groups?open=false").at("groups.0.id"), "?");
   EXPECT_EQ(get("/v1/groups?status=gone").status(), 400);
+}
+
+TEST_F(GroupsTest, AreReadByPagesAndNoneIsMissedOrTwice) {
+  constexpr int all = 23;
+  for (int i = 0; i < all; ++i) {
+    if (i % 3 == 0) clock_.advance(Millis{1000});  // some die in the same moment
+    for (int n = 0; n <= i % 4; ++n) {
+      say("POST", "/v1/dead-letters",
+          R"({"source":"s","id":")" + std::to_string(i * 10 + n) + R"(","failure":{"type":"Error)" +
+              std::string(1, static_cast<char>('A' + i)) + R"(","text":"no"}})");
+    }
+  }
+  for (const std::string order : {"seen", "open"}) {
+    std::vector<std::string> paged;
+    std::string cursor;
+    do {
+      const Told page =
+          get("/v1/groups?limit=5&order=" + order + (cursor.empty() ? "" : "&cursor=" + cursor));
+      for (int i = 0; page.at("groups." + std::to_string(i) + ".id") != "?"; ++i) {
+        paged.push_back(page.at("groups." + std::to_string(i) + ".id"));
+      }
+      cursor = page.at("next") == "null" ? "" : page.at("next");
+    } while (!cursor.empty());
+    std::vector<std::string> whole;
+    const Told once = get("/v1/groups?limit=500&order=" + order);
+    EXPECT_EQ(once.at("next"), "null");
+    for (int i = 0; i < all; ++i) whole.push_back(once.at("groups." + std::to_string(i) + ".id"));
+    EXPECT_EQ(paged, whole) << order;
+  }
+  EXPECT_EQ(get("/v1/groups?cursor=nonsense").status(), 400);
 }
 
 TEST_F(GroupsTest, NonsenseIsRefused) {
