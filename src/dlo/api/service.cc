@@ -16,6 +16,8 @@
 #include "dlo/api/poison.h"
 #include "dlo/api/queues.h"
 #include "dlo/api/replay_targets.h"
+#include "dlo/api/rules.h"
+#include "dlo/api/sources.h"
 #include "dlo/api/tokens.h"
 
 namespace dlo::api {
@@ -109,6 +111,12 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
     append(routes, queue_routes(*hall_, office, clock));
     append(routes, queue_message_routes(*hall_));
   }
+  append(routes, source_routes(office, hall_.get()));
+  append(routes, rule_routes({office,
+                              [this](const std::string& name, const std::string& source) {
+                                return rules_now()->find(name, source);
+                              },
+                              options.regex}));
   append(routes, poison_routes(office, hall_.get()));
   append(routes,
          token_routes(tokens_, [this] { return front_->router().actions(); }, options.version));
@@ -161,12 +169,12 @@ std::vector<Error> Service::troubles() const {
 }
 
 Result<Profile> Service::profile_of(const DeadLetter& record) const {
-  std::shared_ptr<const ProfileBook> rules;
-  {
-    const std::lock_guard lock(rules_mutex_);
-    rules = rules_;
-  }
-  return rules->find(record.profile, *record.message);
+  return rules_now()->find(record.profile, *record.message);
+}
+
+std::shared_ptr<const ProfileBook> Service::rules_now() const {
+  const std::lock_guard lock(rules_mutex_);
+  return rules_;
 }
 
 Result<void> Service::use(const ProfileBook& rules) {

@@ -78,6 +78,7 @@ class Service {
  private:
   /// What a dead letter goes by, as configured now.
   [[nodiscard]] Result<Profile> profile_of(const DeadLetter& record) const;
+  [[nodiscard]] std::shared_ptr<const ProfileBook> rules_now() const;
 
   DueTimer timer_;
   SchedulingOffice scheduling_;

@@ -1,0 +1,235 @@
+#include "dlo/api/rules.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/body.h"
+#include "dlo/api/curtain.h"
+#include "dlo/core/explain.h"
+#include "dlo/core/spelling.h"
+#include "dlo/json/json.h"
+#include "dlo/json/writer.h"
+#include "dlo/query/query_text.h"
+
+namespace dlo::api {
+namespace {
+
+constexpr std::uint64_t usual_sample = 1'000;
+constexpr std::uint64_t most_sample = 5'000;
+constexpr std::size_t page_size = 500;
+constexpr std::size_t most_examples = 10;
+
+/// Rule books by profile and source, each compiled once.
+class Books {
+ public:
+  explicit Books(const RuleParts& parts) : parts_(parts) {}
+
+  Result<const RuleBook*> find(const std::string& profile, const std::string& source) {
+    const std::string name = profile.empty() ? std::string(default_profile_name) : profile;
+    const auto key = std::pair(name, source);
+    if (const auto known = books_.find(key); known != books_.end()) return known->second.get();
+    auto rules = parts_.profile(name, source);
+    if (!rules) return rules.error();
+    auto built = RuleBook::build(std::move(*rules), parts_.regex);
+    if (!built) return built.error();
+    auto book = std::make_unique<const RuleBook>(std::move(*built));
+    return books_.emplace(key, std::move(book)).first->second.get();
+  }
+
+ private:
+  const RuleParts& parts_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<const RuleBook>> books_;
+};
+
+/// How it failed the last time, as a question.
+Question question_of(const DeadLetter& record, TimePoint now) {
+  Question question;
+  question.outcome.failure = record.failure;
+  question.attempt = std::max<std::uint32_t>(record.counters.total, 1);
+  question.now = now;
+  return question;
+}
+
+/// What somebody asks about.
+struct Asked {
+  std::string id;
+  std::string profile;
+  std::string source;
+  Question question;
+};
+
+void read_asked(JsonFields& fields, Asked& asked) {
+  asked.id = fields.text("id");
+  asked.profile = fields.text("profile");
+  asked.source = fields.text("source");
+  Failure& failure = asked.question.outcome.failure;
+  if (fields.has("id") == fields.has("error")) {
+    fields.complain("id", "or `error` must say what is asked about, and only one of them");
+  }
+  failure.text = fields.text("error");
+  failure.type = fields.text("type");
+  failure.code = fields.text("code");
+  if (fields.has("status")) failure.status = static_cast<int>(fields.number("status", 599));
+  if (fields.has("attempt")) asked.question.attempt = fields.small("attempt");
+}
+
+Result<void> look_up(Office& office, const Request& request, Asked& asked) {
+  if (asked.id.empty()) return {};
+  const auto id = parse_id(asked.id);
+  if (!id) {
+    return Error{Code::invalid_argument, "api.rules",
+                 in_quotes(asked.id) + " is not the id of a dead letter: 32 hex digits"};
+  }
+  const auto detail = office.get(RecordId{*id});
+  if (!detail) return detail.error();
+  const std::uint32_t attempt = asked.question.attempt;
+  asked.question = question_of(detail->record, request.now);
+  if (attempt > 1) asked.question.attempt = attempt;
+  if (asked.profile.empty()) asked.profile = detail->record.profile;
+  if (asked.source.empty()) asked.source = detail->record.message->source;
+  return {};
+}
+
+HttpResponse explain_one(const RuleParts& parts, const Request& request) {
+  Asked asked;
+  const auto read = read_body(request, [&](JsonFields& fields) { read_asked(fields, asked); });
+  if (!read) return problem_of(read.error());
+  if (auto found = look_up(parts.office, request, asked); !found) return problem_of(found.error());
+  asked.question.now = request.now;
+  Books books(parts);
+  const auto book = books.find(asked.profile, asked.source);
+  if (!book) return problem_of(book.error());
+  const auto answer = explain(**book, asked.question);
+  return answer ? json_answer(to_json(*answer)) : problem_of(answer.error());
+}
+
+/// What came of a comparison of many.
+class Simulation {
+ public:
+  Simulation(Books& books, std::string profile, TimePoint now)
+      : books_(books), profile_(std::move(profile)), now_(now) {}
+
+  Result<void> add(const DeadLetter& record) {
+    const auto book =
+        books_.find(profile_.empty() ? record.profile : profile_, record.message->source);
+    if (!book) return book.error();
+    const auto says = explain(**book, question_of(record, now_));
+    if (!says) return says.error();
+    ++looked_at;
+    ++verdicts_[std::string(name_of(says->verdict))];
+    ++categories_[{record.category, says->category}];
+    if (record.category == says->category && record.rule == says->rule) return {};
+    ++changed_;
+    if (examples_.size() < most_examples) {
+      examples_.push_back(
+          {to_string(record.id), record.rule, says->rule, std::string(name_of(says->verdict))});
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string text(bool all) const {
+    JsonWriter json;
+    json.begin_object().member("looked_at", looked_at).key("all").boolean(all);
+    json.member("changed", changed_).key("verdicts").begin_object();
+    for (const auto& [name, count] : verdicts_) json.member(name, count);
+    json.end_object().key("categories").begin_array();
+    for (const auto& [names, count] : categories_) {
+      json.begin_object().member("was", names.first).member("becomes", names.second);
+      json.member("count", count).end_object();
+    }
+    json.end_array().key("examples").begin_array();
+    for (const Example& each : examples_) {
+      json.begin_object().member("id", each.id).member("rule_was", each.was);
+      json.member("rule_becomes", each.becomes).member("verdict", each.verdict).end_object();
+    }
+    json.end_array().end_object();
+    return json.take();
+  }
+
+  std::uint64_t looked_at = 0;
+
+ private:
+  struct Example {
+    std::string id;
+    std::string was;
+    std::string becomes;
+    std::string verdict;
+  };
+  Books& books_;
+  const std::string profile_;
+  const TimePoint now_;
+  std::uint64_t changed_ = 0;
+  std::map<std::string, std::uint64_t> verdicts_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> categories_;
+  std::vector<Example> examples_;
+};
+
+/// The newest that match; true if these were all of them.
+Result<bool> look_at(Office& office, Query query, std::uint64_t most, Simulation& simulation) {
+  query.limit = std::min<std::size_t>(most, page_size);
+  while (simulation.looked_at < most) {
+    const auto page = office.list(query);
+    if (!page) return page.error();
+    for (const RecordHead& row : page->rows) {
+      if (simulation.looked_at == most) return false;
+      const auto detail = office.get(row.id);
+      if (!detail && detail.error().code == Code::not_found) continue;
+      if (!detail) return detail.error();
+      if (auto added = simulation.add(detail->record); !added) return added.error();
+    }
+    if (!page->next) return !page->partial;
+    query.after = page->next;
+  }
+  return false;
+}
+
+HttpResponse simulate(const RuleParts& parts, const Request& request) {
+  std::string text;
+  std::string profile;
+  std::uint64_t sample = usual_sample;
+  const auto read = read_body(request, [&](JsonFields& fields) {
+    text = fields.text("query");
+    profile = fields.text("profile");
+    if (fields.has("sample")) sample = fields.number("sample", most_sample);
+    if (sample == 0) fields.complain("sample", "must be 1 to 5000");
+  });
+  if (!read) return problem_of(read.error());
+  auto query = parse_query(text, request.now);
+  if (!query) return problem_of(query.error());
+  if (auto fine = curtain_of(request).check(*query, request); !fine) {
+    return problem_of(fine.error());
+  }
+  Books books(parts);
+  if (!profile.empty()) {  // a misspelt one is refused also where nothing matches
+    if (const auto there = books.find(profile, ""); !there) return problem_of(there.error());
+  }
+  Simulation simulation(books, profile, request.now);
+  const auto all = look_at(parts.office, std::move(*query), sample, simulation);
+  return all ? json_answer(simulation.text(*all)) : problem_of(all.error());
+}
+
+}  // namespace
+
+std::vector<Route> rule_routes(const RuleParts& parts) {
+  return {
+      {"POST",
+       "/v1/rules/explain",
+       Role::reader,
+       Lane::quick,
+       {},
+       answering([parts](const Request& request) { return explain_one(parts, request); })},
+      {"POST",
+       "/v1/rules/simulate",
+       Role::reader,
+       Lane::slow,
+       {},
+       answering([parts](const Request& request) { return simulate(parts, request); })},
+  };
+}
+
+}  // namespace dlo::api

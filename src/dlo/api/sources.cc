@@ -1,0 +1,176 @@
+#include "dlo/api/sources.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "dlo/api/answers.h"
+#include "dlo/api/audit_text.h"
+#include "dlo/api/body.h"
+#include "dlo/core/spelling.h"
+#include "dlo/json/writer.h"
+
+namespace dlo::api {
+namespace {
+
+struct Parts {
+  Office& office;
+  QueueHall* hall;
+};
+
+/// What is known of one.
+struct Source {
+  std::shared_ptr<QueueWindow> queue;  // null: others report what died there
+  std::uint64_t open = 0;
+  std::uint64_t total = 0;
+};
+using Sources = std::map<std::string, Source>;
+
+Result<Sources> find_all(const Parts& parts) {
+  const auto numbers = parts.office.aggregate({});
+  if (!numbers) return numbers.error();
+  Sources sources;
+  for (const Tally& tally : numbers->tallies) {
+    if (is_live(tally.status)) continue;
+    Source& source = sources[tally.source];
+    source.total += tally.count;
+    if (is_open(tally.status)) source.open += tally.count;
+  }
+  if (parts.hall == nullptr) return sources;
+  for (const auto& window : parts.hall->all()) {
+    sources[window->settings().source.source].queue = window;
+  }
+  return sources;
+}
+
+Result<Source> find_one(const Parts& parts, const std::string& name) {
+  auto all = find_all(parts);
+  if (!all) return all.error();
+  const auto found = all->find(name);
+  if (found != all->end()) return found->second;
+  std::vector<std::string_view> names;
+  for (const auto& each : *all) names.push_back(each.first);
+  return Error{Code::not_found, "api.sources", unknown_name("source", name, names)};
+}
+
+Result<std::string> source_json(const std::string& name, const Source& source, TimePoint now) {
+  JsonWriter json;
+  json.begin_object().member("source", name);
+  json.member("kind", source.queue == nullptr ? "reported" : "queue");
+  json.member("open", source.open).member("total", source.total);
+  if (source.queue != nullptr) {
+    const auto stats = source.queue->queue().stats(now);
+    if (!stats) return stats.error();
+    json.member("profile", source.queue->settings().profile);
+    json.key("paused").boolean(stats->paused);
+    json.member("ready", stats->ready).member("delayed", stats->delayed);
+    json.member("leased", stats->leased).member("oldest", stats->oldest);
+  }
+  json.end_object();
+  return json.take();
+}
+
+HttpResponse list(const Parts& parts, const Request& request) {
+  const auto all = find_all(parts);
+  if (!all) return problem_of(all.error());
+  std::vector<std::pair<std::string, Source>> sorted(all->begin(), all->end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.open > b.second.open; });
+  JsonWriter json;
+  json.begin_object().key("sources").begin_array();
+  for (const auto& [name, source] : sorted) {
+    const auto text = source_json(name, source, request.now);
+    if (!text) return problem_of(text.error());
+    json.raw(*text);
+  }
+  json.end_array().end_object();
+  return json_answer(json.take());
+}
+
+HttpResponse show(const Parts& parts, const Request& request) {
+  const auto source = find_one(parts, request.path.front());
+  if (!source) return problem_of(source.error());
+  auto text = source_json(request.path.front(), *source, request.now);
+  return text ? json_answer(std::move(*text)) : problem_of(text.error());
+}
+
+HttpResponse pause(const Parts& parts, const Request& request, bool paused) {
+  if (auto read = read_body(request, [](JsonFields&) {}); !read) return problem_of(read.error());
+  const std::string& name = request.path.front();
+  const auto source = find_one(parts, name);
+  if (!source) return problem_of(source.error());
+  if (source->queue == nullptr) {
+    return problem(409, "conflict",
+                   "What died of " + in_quotes(name) +
+                       " is reported by others: this server takes nothing from it, so there is "
+                       "nothing to pause here.");
+  }
+  const std::vector<Change> trail{
+      audit_of(request, paused ? "pause" : "resume", "queue/" + name, "{}")};
+  if (const auto noted = parts.office.apply(trail); !noted) return problem_of(noted.error());
+  EmbeddedQueue& queue = source->queue->queue();
+  const auto done = paused ? queue.pause() : queue.resume();
+  if (!done) return problem_of(done.error());
+  if (!paused) source->queue->wake();
+  return show(parts, request);
+}
+
+/// Looks, takes nothing and sends nothing.
+HttpResponse test(const Parts& parts, const Request& request) {
+  if (auto read = read_body(request, [](JsonFields&) {}); !read) return problem_of(read.error());
+  const std::string& name = request.path.front();
+  const auto source = find_one(parts, name);
+  if (!source) return problem_of(source.error());
+  bool works = true;
+  std::vector<std::pair<bool, std::string>> found;
+  const auto add = [&](bool fine, std::string text) {
+    works = works && fine;
+    found.emplace_back(fine, std::move(text));
+  };
+  if (source->queue == nullptr) {
+    add(true, "Others report what died of it; whether they still can, only they know.");
+  } else {
+    EmbeddedQueue& queue = source->queue->queue();
+    const auto stats = queue.stats(request.now);
+    add(stats.has_value(), stats ? "The queue answers." : stats.error().detail);
+    const auto peeked = queue.peek(1);
+    add(peeked.has_value(), peeked ? "Its messages can be read." : peeked.error().detail);
+    if (stats && stats->paused) add(false, "It is paused: nothing is handed out.");
+  }
+  JsonWriter json;
+  json.begin_object().member("source", name).key("works").boolean(works);
+  json.key("checks").begin_array();
+  for (const auto& [fine, text] : found) {
+    json.begin_object().key("ok").boolean(fine).member("text", text).end_object();
+  }
+  json.end_array().end_object();
+  return json_answer(json.take());
+}
+
+template <typename Answer>
+Route route(std::string_view method, std::string_view pattern, Role role, const Parts& parts,
+            const Answer& answer) {
+  return {method,
+          pattern,
+          role,
+          Lane::quick,
+          {},
+          answering([parts, answer](const Request& request) { return answer(parts, request); })};
+}
+
+}  // namespace
+
+std::vector<Route> source_routes(Office& office, QueueHall* hall) {
+  const Parts parts{office, hall};
+  return {
+      route("GET", "/v1/sources", Role::reader, parts, list),
+      route("GET", "/v1/sources/{source}", Role::reader, parts, show),
+      route("POST", "/v1/sources/{source}/pause", Role::operator_, parts,
+            [](const Parts& at, const Request& request) { return pause(at, request, true); }),
+      route("POST", "/v1/sources/{source}/resume", Role::operator_, parts,
+            [](const Parts& at, const Request& request) { return pause(at, request, false); }),
+      route("POST", "/v1/sources/{source}/test", Role::reader, parts, test),
+  };
+}
+
+}  // namespace dlo::api

@@ -1,0 +1,103 @@
+#include "dlo/api/sources.h"
+
+#include <gtest/gtest.h>
+#include <string>
+
+#include "support/temporary_directory.h"
+#include "unit/api/asking.h"
+
+#include "dlo/broker/embedded/embedded_queues.h"
+
+namespace dlo::api {
+namespace {
+
+using testing::must;
+
+class SourcesTest : public Asking {
+ protected:
+  void start() override {
+    queues_ = must(EmbeddedQueues::open(place_.path(), clock_.now()));
+    service_ = std::make_unique<Service>(office_, queues_.get(), clock_, options_);
+  }
+  void TearDown() override { service_.reset(); }
+
+  testing::TemporaryDirectory place_;
+  std::unique_ptr<EmbeddedQueues> queues_;
+};
+
+TEST_F(SourcesTest, QueuesAndReportersAreListedWhoHasMostToDoFirst) {
+  say("PUT", "/v1/queues/orders", R"({"profile":"kafka"})");
+  dead(R"("id":"1")");
+  dead(R"("id":"2")");
+  const Told all = get("/v1/sources");
+  EXPECT_EQ(all.at("sources.0.source"), "payments") << all;
+  EXPECT_EQ(all.at("sources.0.kind"), "reported");
+  EXPECT_EQ(all.at("sources.0.open"), "2");
+  EXPECT_EQ(all.at("sources.1.source"), "orders");
+  EXPECT_EQ(all.at("sources.1.kind"), "queue");
+  EXPECT_EQ(all.at("sources.1.profile"), "kafka");
+  EXPECT_EQ(get("/v1/sources/orders").at("paused"), "false");
+  const Told wrong = get("/v1/sources/order");
+  EXPECT_EQ(wrong.status(), 404);
+  EXPECT_TRUE(wrong.says("orders")) << wrong;
+}
+
+TEST_F(SourcesTest, AQueueIsPausedAndResumedAndItsTestSaysSo) {
+  say("PUT", "/v1/queues/orders", "{}");
+  EXPECT_EQ(ask("POST", "/v1/sources/orders/test").at("works"), "true");
+  EXPECT_EQ(ask("POST", "/v1/sources/orders/pause").at("paused"), "true");
+  EXPECT_EQ(get("/v1/queues/orders").at("paused"), "true");
+  const Told paused = ask("POST", "/v1/sources/orders/test");
+  EXPECT_EQ(paused.at("works"), "false") << paused;
+  EXPECT_EQ(ask("POST", "/v1/sources/orders/resume").at("paused"), "false");
+  EXPECT_TRUE(get("/v1/audit").says("queue/orders"));
+}
+
+TEST_F(SourcesTest, WhatOthersReportCannotBePausedHere) {
+  dead();
+  EXPECT_EQ(ask("POST", "/v1/sources/payments/pause").status(), 409);
+  EXPECT_EQ(ask("POST", "/v1/sources/payments/test").at("works"), "true");
+}
+
+TEST_F(SourcesTest, RulesExplainAFailureAndADeadLetter) {
+  const Told text = say("POST", "/v1/rules/explain",
+                        R"({"error":"connection refused","attempt":1,"profile":"standard"})");
+  EXPECT_EQ(text.status(), 200) << text;
+  EXPECT_EQ(text.at("verdict"), "retry") << text;
+  EXPECT_NE(text.at("steps.0.text"), "?");
+  const std::string id = dead();
+  const Told letter = say("POST", "/v1/rules/explain", R"({"id":")" + id + "\"}");
+  EXPECT_EQ(letter.status(), 200) << letter;
+  EXPECT_EQ(letter.at("profile"), get("/v1/dead-letters/" + id).at("profile")) << letter;
+  EXPECT_EQ(say("POST", "/v1/rules/explain", R"({"id":"x"})").status(), 400);
+  EXPECT_EQ(say("POST", "/v1/rules/explain", R"({"error":"a","id":"b"})").status(), 400);
+  EXPECT_EQ(say("POST", "/v1/rules/explain", R"({"error":"a","profile":"standart"})").status(),
+            404);
+}
+
+TEST_F(SourcesTest, RulesAreSimulatedOnWhatDiedWithoutChangingIt) {
+  const std::string id = dead(R"("id":"1","event_type":"orders.created")");
+  dead(R"("id":"2")");
+  const std::string before = get("/v1/dead-letters/" + id).body();
+  const Told same = say("POST", "/v1/rules/simulate", R"({"query":"source:payments"})");
+  EXPECT_EQ(same.status(), 200) << same;
+  EXPECT_EQ(same.at("looked_at"), "2");
+  EXPECT_EQ(same.at("all"), "true");
+  const Told few = say("POST", "/v1/rules/simulate", R"({"query":"","sample":1})");
+  EXPECT_EQ(few.at("looked_at"), "1");
+  EXPECT_EQ(few.at("all"), "false");
+  EXPECT_EQ(say("POST", "/v1/rules/simulate", R"({"query":"sorce:a"})").status(), 400);
+  EXPECT_EQ(say("POST", "/v1/rules/simulate", R"({"query":"","profile":"nope"})").status(), 404);
+  EXPECT_EQ(get("/v1/dead-letters/" + id).body(), before);
+}
+
+// Otherwise a reader whose token is for looking could not ask.
+TEST_F(SourcesTest, WhoeverMayLookMayAskTheRules) {
+  const Told made = say("POST", "/v1/tokens", R"({"name":"r","actions":["read"]})");
+  const Headers reader = {{"Authorization", "Bearer " + made.at("secret")}};
+  EXPECT_EQ(say("POST", "/v1/rules/simulate", R"({"query":""})", reader).status(), 200);
+  EXPECT_EQ(say("POST", "/v1/rules/explain", R"({"error":"x"})", reader).status(), 200);
+}
+
+}  // namespace
+}  // namespace dlo::api
