@@ -110,7 +110,9 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
   const TimePoint now = parts_.clock.now();
   auto actor = route.role == Role::nobody ? Actor{} : parts_.access(http);
   if (!actor) {
-    if (actor.error().code == Code::refused && http.has_header("Authorization")) {
+    const bool looks = http.method == "GET" || http.method == "HEAD";
+    const bool tried = http.has_header("Authorization") || !looks;  // a wrong token, or an act
+    if (actor.error().code == Code::refused && tried) {
       note(http, Actor{http.client, Role::nobody}, now, actor.error().detail);
     }
     return exchange->send(not_admitted(actor.error()));

@@ -35,7 +35,11 @@ bool fits(const std::vector<std::string_view>& pattern, const std::vector<std::s
 
 Handler answering(std::function<HttpResponse(const Request&)> answer) {
   return [answer = std::move(answer)](const Request& request, const ExchangePtr& exchange) {
-    exchange->send(answer(request));
+    HttpResponse told = answer(request);
+    // An act that came too late is a refused one too.
+    if (told.status == 409) request.note_refused("it is not possible as things are");
+    if (told.status == 412) request.note_refused("it was meant for another version");
+    exchange->send(std::move(told));
   };
 }
 

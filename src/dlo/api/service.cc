@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "dlo/access/refusal_book.h"
 #include "dlo/api/acts.h"
 #include "dlo/api/answers.h"
 #include "dlo/api/bulk_acts.h"
@@ -60,6 +61,25 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
   routes.insert(routes.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
 }
+
+/// A flood of refusals does not fill the trail. Used from any thread.
+class Refusals {
+ public:
+  /// Whether it is written; if so it says how many before it were not.
+  bool takes(AddAudit& refusal) {
+    const std::lock_guard lock(mutex_);
+    const auto unwritten = book_.note(refusal.actor, refusal.at);
+    if (!unwritten) return false;
+    if (*unwritten == 0 || !refusal.detail.ends_with('}')) return true;
+    refusal.detail.pop_back();
+    refusal.detail += ",\"unwritten\":" + std::to_string(*unwritten) + "}";
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  RefusalBook book_;
+};
 
 }  // namespace
 
@@ -149,10 +169,11 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
       Router(std::move(routes)), clock, quick_, slow_,
       options.owner_asks ? Access(local_access)
                          : token_access(tokens_, clock, options.tokens_always, options.rate),
-      [this, &office](const AddAudit& refusal) {
+      [this, &office, written = std::make_shared<Refusals>()](AddAudit refusal) {
+        if (!written->takes(refusal)) return;
         // If more is refused than can be written down,
         // doing comes first.
-        (void)quick_.post([&office, refusal] {
+        (void)quick_.post([&office, refusal = std::move(refusal)] {
           const Change change = refusal;
           (void)office.apply({&change, 1});
         });

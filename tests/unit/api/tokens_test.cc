@@ -1,5 +1,6 @@
 #include "dlo/api/tokens.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <string>
 
@@ -125,6 +126,37 @@ TEST_F(TokensTest, RefusedActsAndWrongTokensAreAudited) {
   EXPECT_EQ(get("/v1/me").status(), 401);                         // nor is coming without one
   EXPECT_EQ(refusals(), (std::vector<std::string>{"billing (" + reader.token.id + "): POST " + act,
                                                   ": GET /v1/me"}));
+}
+
+TEST_F(TokensTest, ActsWithoutATokenAndActsThatCameTooLateAreAuditedToo) {
+  const std::string path = "/v1/dead-letters/" + dead();
+  const auto worker =
+      with(say("POST", "/v1/tokens", R"({"name":"w","role":"operator"})").at("secret"));
+  EXPECT_EQ(say("POST", path + "/resolve", "{}").status(), 401);
+  EXPECT_EQ(get(path).status(), 401);  // looking is no act
+  EXPECT_EQ(say("POST", path + "/resolve", "{}", worker).status(), 200);
+  EXPECT_EQ(say("POST", path + "/resolve", "{}", worker).status(), 409);
+  Headers old = worker;
+  old.push_back({"If-Match", "\"1\""});
+  EXPECT_EQ(say("POST", path + "/archive", "{}", old).status(), 412);
+  auto all = refusals();
+  std::sort(all.begin(), all.end());
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0], ": POST " + path + "/resolve");
+  EXPECT_NE(all[1].find("POST " + path + "/archive"), std::string::npos) << all[1];
+  EXPECT_NE(all[2].find("POST " + path + "/resolve"), std::string::npos) << all[2];
+}
+
+TEST_F(TokensTest, AFloodOfRefusalsDoesNotFillTheTrail) {
+  const auto reader = with(issue("billing", Role::reader).text);
+  const std::string act = "/v1/dead-letters/" + std::string(32, '0') + "/resolve";
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(say("POST", act, "{}", reader).status(), 403);
+  clock_.advance(Millis{61s});
+  EXPECT_EQ(say("POST", act, "{}", reader).status(), 403);
+  EXPECT_EQ(refusals().size(), 31U);
+  const auto trail = must(office_.extras().ledger->audit(0, 1000));
+  EXPECT_NE(trail.back().act.detail.find("\"unwritten\":170"), std::string::npos)
+      << trail.back().act.detail;
 }
 
 TEST_F(TokensTest, WhoTriesManyWrongTokensIsSlowedDown) {
