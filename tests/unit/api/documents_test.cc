@@ -65,6 +65,20 @@ TEST_F(Documents, ARetryAnswersWhetherItWasTakenAndWhyNot) {  // S2-21
   EXPECT_NE(taken.at("next_retry_at"), "null");
 }
 
+TEST_F(Documents, WhatIsRetriedWithinTheHourIsFoundAndNothingElse) {  // S2-38
+  say("PUT", "/v1/queues/payments", "{}");
+  const std::string due = dead(R"("id":"t-1")");
+  dead(R"("id":"t-2")");  // nobody tries it again
+  ASSERT_EQ(say("POST", "/v1/dead-letters/" + due + "/retry", "{}").status(), 200);
+  const Told soon = get("/v1/dead-letters?q=next_retry:%3C%3D1h");
+  EXPECT_EQ(soon.at("dead_letters.0.id"), due) << soon;
+  EXPECT_EQ(soon.at("dead_letters.1"), "?") << soon;
+  EXPECT_EQ(get("/v1/dead-letters?q=next_retry:%3E1h").at("dead_letters.0"), "?");
+  EXPECT_EQ(get("/v1/dead-letters?q=status:pending%20next_retry:%3C1h%20failed:%3E24h")
+                .at("dead_letters.0"),
+            "?");
+}
+
 TEST_F(Documents, WhatIsArchivedIsNoLongerAmongTheActive) {  // S2-22
   const std::string id = dead(R"("id":"t-1")");
   say("POST", "/v1/dead-letters/" + id + "/archive", "{}");
