@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <map>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "dlo/cli/client.h"
 #include "dlo/cli/output.h"
@@ -31,7 +34,11 @@ void print_sources(Context& context, const JsonValue& counts) {
   }
   Table table(
       {{"SOURCE"}, {"OPEN", Align::right}, {"CLOSED", Align::right}, {"WAITING", Align::right}});
-  for (const auto& [source, sums] : sources) {
+  // Who has most to do comes first (S1-34, S1-38).
+  std::vector<std::pair<std::string, Sums>> sorted(sources.begin(), sources.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.open > b.second.open; });
+  for (const auto& [source, sums] : sorted) {
     table.add({source, std::to_string(sums.open), std::to_string(sums.closed),
                std::to_string(sums.live)});
   }
