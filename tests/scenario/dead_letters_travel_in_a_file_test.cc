@@ -62,6 +62,36 @@ TEST(Scenario, DeadLettersTravelInAFile) {
   EXPECT_TRUE(has(again.out, "AP+AAQ==") && has(again.out, "look at byte 0")) << again.out;
 }
 
+// Payloads of pictures: together more than a server takes at once, and one of them by itself.
+TEST(Scenario, LargeDeadLettersTravelOverHttpInAsManyRequestsAsTheyNeed) {
+  const TemporaryDirectory here;
+  const TemporaryDirectory there;
+  const std::string file = here.path() + "/letters.ndjson";
+  {
+    Running server({"serve", "--data", here.path(), "--listen", "127.0.0.1:0"});
+    HttpClient client(port_in(server.read_until("/healthz")));
+    for (int i = 0; i < 60; ++i) {
+      const auto kept =
+          client.ask("POST", "/v1/dead-letters",
+                     R"({"source":"cam","id":")" + std::to_string(i) +
+                         R"(","error":"x","payload":")" + std::string(200'000, 'x') + "\"}",
+                     "Content-Type: application/json\r\n");
+      ASSERT_EQ(kept.status, 201) << kept.body;
+    }
+    ASSERT_EQ(run_dlo({"export", "--file", file, "--data", here.path()}).code, 0);
+  }
+  {
+    std::ofstream more(file, std::ios::binary | std::ios::app);
+    more << R"({"id":")" << std::string(9'000'000, 'y') << "\"}\n";
+  }
+  Running server({"serve", "--data", there.path(), "--listen", "127.0.0.1:0"});
+  server.read_until("/healthz");
+  const Ended in = run_dlo({"import", file, "--data", there.path()});
+  EXPECT_EQ(in.code, 3) << in.err;
+  EXPECT_EQ(in.out, "imported 60, were here already 0, refused 1\n") << in.err;
+  EXPECT_TRUE(has(in.err, "line 61: It is larger than the server takes")) << in.err;
+}
+
 TEST(Scenario, AnImportCountsWhatItDoesNotUnderstand) {
   const TemporaryDirectory here;
   const TemporaryDirectory there;

@@ -74,6 +74,8 @@ std::string advice(const Client& client, int status, const std::string& code) {
   return {};
 }
 
+}  // namespace
+
 Error error_of(const Client& client, const HttpResponse& answer) {
   const auto parsed = parse_json(answer.body);
   const std::string detail = parsed ? text_of(*parsed, "detail") : "";
@@ -87,8 +89,6 @@ Error error_of(const Client& client, const HttpResponse& answer) {
   return {strange ? Code::unavailable : code_of(answer.status), "cli.ask",
           detail + advice(client, answer.status, code)};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Client>> connect(const Context& context, Need need) {
   if (!context.server.empty()) return connect_to_server(context, context.server);

@@ -67,6 +67,9 @@ struct Reply {
 [[nodiscard]] Result<HttpResponse> ask_for_bytes(Client& client, const Ask& ask);
 [[nodiscard]] Result<Reply> ask_for(Client& client, const Ask& ask);
 
+/// The error that such an answer is.
+[[nodiscard]] Error error_of(const Client& client, const HttpResponse& answer);
+
 /// A path and query, encoded.
 class Address {
  public:

@@ -14,6 +14,9 @@ void add_portable(const Grammar& grammar) {
   add_selection(out, arguments->selection, true);
   out->add_option("--file", arguments->file, "Write there; default: standard output");
   out->add_flag("--reveal", arguments->reveal, "Masked places too; that is audited");
+  out->add_option(
+      "--form", arguments->form,
+      "In the words of a document, for other programs; import takes only those without");
   add_target(out, grammar.context);
   out->callback([&verb = grammar.verb, arguments] {
     verb = [arguments](Context& context) { return export_letters(context, *arguments); };

@@ -4,6 +4,8 @@
 #include <istream>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "dlo/cli/client.h"
 #include "dlo/cli/watching.h"
@@ -13,6 +15,7 @@ namespace {
 
 constexpr const char* rows_at_once = "500";
 constexpr std::size_t lines_at_once = 100;
+constexpr std::size_t bytes_at_once = std::size_t{4} << 20U;  // servers take 8 MB unless told
 
 /// Calls `each` with the id of every match, oldest first.
 Result<void> walk(Client& client, const Selection& selection,
@@ -41,29 +44,83 @@ struct Tally {
   std::size_t refused = 0;
 };
 
-Result<void> send(Context& context, Client& client, std::string& lines, std::size_t first,
-                  Tally& tally) {
-  Ask ask{"POST", "/v1/import", std::move(lines), "application/x-ndjson"};
-  lines.clear();
-  const auto answer = ask_for_bytes(client, ask);
-  if (!answer) return answer.error();
-  std::size_t from = 0;
-  while (from < answer->body.size()) {
-    const std::size_t end = std::min(answer->body.find('\n', from), answer->body.size());
-    const std::string line = answer->body.substr(from, end - from);
-    from = end + 1;
-    const auto told = parse_json(line);
-    if (!told) continue;
-    const std::string effect = text_of(*told, "effect");
-    if (effect == "kept") ++tally.kept;
-    if (effect == "merged") ++tally.merged;
-    if (!effect.empty()) continue;
-    ++tally.refused;
-    context.err << "dlo: line " << first + number_of(*told, "line") << ": "
-                << text_of(*told, "detail") << "\n";
+/// Lines that are sent together, and the number of the one before them.
+struct Batch {
+  std::vector<std::string> lines{};
+  std::size_t bytes = 0;
+  std::size_t before = 0;
+
+  [[nodiscard]] bool has_room_for(const std::string& line) const noexcept {
+    return lines.empty() ||
+           (lines.size() < lines_at_once && bytes + line.size() + 1 <= bytes_at_once);
   }
-  return {};
-}
+  void add(std::string line) {
+    bytes += line.size() + 1;
+    lines.push_back(std::move(line));
+  }
+};
+
+class Importer {
+ public:
+  Importer(Context& context, Client& client) : context_(context), client_(client) {}
+
+  /// Whoever takes less at once than is sent is sent half of it; one that is too large by itself
+  /// is refused like any other, and harms no other.
+  Result<void> send(const Batch& batch) {
+    if (batch.lines.empty()) return {};
+    std::string body;
+    for (const std::string& line : batch.lines) body.append(line).append("\n");
+    const auto answer =
+        client_.ask({"POST", "/v1/import", std::move(body), "application/x-ndjson"});
+    if (!answer) return answer.error();
+    if (answer->status == 413) return too_large(batch);
+    if (answer->status >= 300) return error_of(client_, *answer);
+    count(answer->body, batch.before);
+    return {};
+  }
+  [[nodiscard]] const Tally& tally() const noexcept { return tally_; }
+
+ private:
+  Result<void> too_large(const Batch& batch) {
+    if (batch.lines.size() == 1) {
+      refused(batch.before + 1, "It is larger than the server takes at once (" +
+                                    std::to_string(batch.bytes) +
+                                    " bytes); server.max_body says how much that is.");
+      return {};
+    }
+    Batch first;
+    Batch second;
+    first.before = batch.before;
+    for (const std::string& line : batch.lines) {
+      (first.lines.size() < batch.lines.size() / 2 ? first : second).add(line);
+    }
+    second.before = batch.before + first.lines.size();
+    if (auto sent = send(first); !sent) return sent;
+    return send(second);
+  }
+  void count(const std::string& answer, std::size_t before) {
+    std::size_t from = 0;
+    while (from < answer.size()) {
+      const std::size_t end = std::min(answer.find('\n', from), answer.size());
+      const std::string line = answer.substr(from, end - from);
+      from = end + 1;
+      const auto told = parse_json(line);
+      if (!told) continue;
+      const std::string effect = text_of(*told, "effect");
+      if (effect == "kept") ++tally_.kept;
+      if (effect == "merged") ++tally_.merged;
+      if (effect.empty()) refused(before + number_of(*told, "line"), text_of(*told, "detail"));
+    }
+  }
+  void refused(std::size_t line, const std::string& why) {
+    ++tally_.refused;
+    context_.err << "dlo: line " << line << ": " << why << "\n";
+  }
+
+  Context& context_;
+  Client& client_;
+  Tally tally_;
+};
 
 }  // namespace
 
@@ -84,6 +141,7 @@ int export_letters(Context& context, const PortableArguments& arguments) {
             ask_for_bytes(**client, {"GET", Address("/v1/dead-letters")
                                                 .step(id)
                                                 .with_some("reveal", arguments.reveal ? "true" : "")
+                                                .with_some("form", arguments.form)
                                                 .text()});
         if (!one && one.error().code == Code::not_found) return {};  // gone since it was listed
         if (!one) return one.error();
@@ -111,23 +169,19 @@ int import_letters(Context& context, const PortableArguments& arguments) {
   std::istream& in = from_input ? *context.in : file;
   const auto client = connect(context, Need::make);
   if (!client) return refuse(context, client.error());
-  Tally tally;
-  std::string lines;
+  Importer importer(context, **client);
+  Batch batch;
   std::size_t number = 0;
-  std::size_t first = 0;
-  for (std::string line; std::getline(in, line);) {
-    lines += line + "\n";
-    if (++number % lines_at_once != 0) continue;
-    if (auto sent = send(context, **client, lines, first, tally); !sent) {
-      return refuse(context, sent.error());
+  for (std::string line; std::getline(in, line); ++number) {
+    if (!batch.has_room_for(line)) {
+      if (auto sent = importer.send(batch); !sent) return refuse(context, sent.error());
+      batch = {};
+      batch.before = number;
     }
-    first = number;
+    batch.add(std::move(line));
   }
-  if (!lines.empty()) {
-    if (auto sent = send(context, **client, lines, first, tally); !sent) {
-      return refuse(context, sent.error());
-    }
-  }
+  if (auto sent = importer.send(batch); !sent) return refuse(context, sent.error());
+  const Tally& tally = importer.tally();
   context.out << "imported " << tally.kept << ", were here already " << tally.merged << ", refused "
               << tally.refused << "\n";
   if (tally.refused > 0) return exit_partial;
