@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/job_batch.h"
 #include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/core/spelling.h"
@@ -98,6 +99,22 @@ Result<std::string> job_body(const std::string& act, const BulkArguments& argume
   if (extras) extras(json);
   json.end_object();
   return json.take();
+}
+
+int run_bulk(Context& context, const std::string& act, const BulkArguments& arguments,
+             std::vector<std::string> ids, const JobExtras& extras, bool in_turn) {
+  BulkArguments all = arguments;
+  if (all.limit > 0 && ids.size() > all.limit) ids.resize(all.limit);
+  if (ids.size() > ids_of_a_job) all.limit = 0;  // it was heeded
+  const auto first = job_body(act, all, ids, extras);
+  if (!first) return refuse(context, first.error());
+  const auto client = connect(context, Need::work);
+  if (!client) return refuse(context, client.error());
+  if (ids.empty()) return run_job(context, **client, *first, all.will);
+  const auto body_of = [&](const std::vector<std::string>& some) {
+    return job_body(act, all, some, extras);
+  };
+  return run_jobs(context, **client, ids, body_of, all.will, in_turn);
 }
 
 int act(Context& context, const std::string& act, const BulkArguments& arguments) {

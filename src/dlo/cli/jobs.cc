@@ -5,14 +5,13 @@
 
 #include "dlo/cli/acts.h"
 #include "dlo/cli/client.h"
+#include "dlo/cli/job_batch.h"
 #include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/json/writer.h"
 
 namespace dlo::cli {
 namespace {
-
-constexpr std::size_t ids_at_once = 1'000;  // what one job takes by name
 
 std::string job_path(const std::string& id, const std::string& verb = {}) {
   Address address("/v1/jobs");
@@ -152,16 +151,12 @@ int job_retry_failed(Context& context, const JobArguments& arguments, const JobW
     context.err << "Job " << arguments.id << " failed with none of them.\n";
     return exit_nothing_matched;
   }
-  int worst = exit_ok;
-  for (std::size_t from = 0; from < ids->size(); from += ids_at_once) {
-    const auto first = ids->begin() + static_cast<std::ptrdiff_t>(from);
-    const std::size_t count = std::min(ids_at_once, ids->size() - from);
-    const std::vector<std::string> some(first, first + static_cast<std::ptrdiff_t>(count));
-    const int code = run_job(context, **client, same_on(member(before->value, "job"), some), will);
-    if (code == exit_usage) return code;  // nobody said yes
-    worst = std::max(worst, code);
-  }
-  return worst;
+  const JsonValue& job = member(before->value, "job");
+  const bool in_turn = number_of(job, "canary") > 0 || text_of(job, "order") == "key";
+  const auto body_of = [&](const std::vector<std::string>& some) -> Result<std::string> {
+    return same_on(job, some);
+  };
+  return run_jobs(context, **client, *ids, body_of, will, in_turn);
 }
 
 int job_watch(Context& context, const JobArguments& arguments) {

@@ -193,12 +193,8 @@ int repair(Context& context, const RepairArguments& arguments) {
   }
   const auto ids = ids_of(context, arguments.bulk.ids);
   if (!ids) return refuse(context, ids.error());
-  const auto body = job_body("repair", arguments.bulk, *ids,
-                             [&](JsonWriter& json) { json.key("recipe").raw(*recipe); });
-  if (!body) return refuse(context, body.error());
-  const auto client = connect(context, Need::work);
-  if (!client) return refuse(context, client.error());
-  return run_job(context, **client, *body, arguments.bulk.will);
+  const auto steps = [&](JsonWriter& json) { json.key("recipe").raw(*recipe); };
+  return run_bulk(context, "repair", arguments.bulk, *ids, steps, false);
 }
 
 }  // namespace dlo::cli

@@ -75,7 +75,7 @@ int replay(Context& context, const ReplayArguments& arguments) {
   if (!recipe) return refuse(context, recipe.error());
   const auto at = moment_of(arguments.at, context.now);
   if (!at) return refuse(context, at.error());
-  const auto body = job_body("replay", arguments.bulk, *ids, [&](JsonWriter& json) {
+  const auto options = [&](JsonWriter& json) {
     json.member("success_percent", 100 - *share);
     write_options(json, arguments);
     if (!headers->empty()) {
@@ -85,11 +85,9 @@ int replay(Context& context, const ReplayArguments& arguments) {
     }
     if (!recipe->empty()) json.key("recipe").raw(*recipe);
     if (*at) json.member("at", **at);
-  });
-  if (!body) return refuse(context, body.error());
-  const auto client = connect(context, Need::work);
-  if (!client) return refuse(context, client.error());
-  return run_job(context, **client, *body, arguments.bulk.will);
+  };
+  const bool in_turn = arguments.canary > 0 || arguments.order == "key";
+  return run_bulk(context, "replay", arguments.bulk, *ids, options, in_turn);
 }
 
 }  // namespace dlo::cli
