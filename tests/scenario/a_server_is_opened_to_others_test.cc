@@ -33,7 +33,8 @@ TEST(Scenario, AServerIsOpenedToOthersOnlyWithTokens) {
   EXPECT_NE(plain.err.find("--plain-http"), std::string::npos) << plain.err;
 
   Running server({"serve", "--data", place.path(), "--listen", everywhere, "--plain-http"});
-  HttpClient client(port_in(server.read_until("/healthz")));
+  const auto port = port_in(server.read_until("/healthz"));
+  HttpClient client(port);
   const std::string as_admin = "Authorization: Bearer " + secret_in(admin.out) + "\r\n";
   const std::string as_reader = "Authorization: Bearer " + secret_in(reader.out) + "\r\n";
   const std::string json = "Content-Type: application/json\r\n";
@@ -50,6 +51,22 @@ TEST(Scenario, AServerIsOpenedToOthersOnlyWithTokens) {
   const auto busy = run_dlo({"token", "revoke", "00000000", "--data", place.path()});
   EXPECT_EQ(busy.code, 1);
   EXPECT_NE(busy.err.find("--token-file"), std::string::npos) << busy.err;
+
+  // The doctor tells a wrong token from an old server, and knows what a narrow one may see.
+  const auto doctor = [&](const std::string& token) {
+    return run_dlo(
+        {"doctor", "--server", "http://127.0.0.1:" + std::to_string(port), "--token", token});
+  };
+  const auto wrong = doctor("dlo_00000000_" + std::string(43, 'A'));
+  EXPECT_EQ(wrong.code, 1) << wrong.out;
+  EXPECT_EQ(wrong.out.find("older than"), std::string::npos) << wrong.out;
+  const auto made = client.ask("POST", "/v1/tokens", R"({"name":"orders","sources":["orders"]})",
+                               json + as_admin);
+  ASSERT_EQ(made.status, 201) << made.body;
+  const auto at = made.body.find("dlo_");
+  const auto narrow = doctor(made.body.substr(at, made.body.find('"', at) - at));
+  EXPECT_EQ(narrow.code, 3) << narrow.out;  // a reader may look but not act
+  EXPECT_NE(narrow.out.find("it lists what your token is for"), std::string::npos) << narrow.out;
   EXPECT_EQ(server.stop(SIGTERM), 0);
 
   const auto list = run_dlo({"token", "list", "--data", place.path()});

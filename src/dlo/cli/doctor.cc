@@ -3,6 +3,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <unistd.h>
 
 #include "dlo/cli/client.h"
 #include "dlo/cli/job_run.h"
@@ -21,6 +22,7 @@ constexpr std::uintmax_t little_room = std::uintmax_t{1} << 30U;
 constexpr Millis fair_skew{2'000};
 constexpr Millis long_wait{3'600'000};
 constexpr Millis longest_look{5'000};
+constexpr Millis recently = std::chrono::hours{24};
 
 /// Collects what was found and the worst of it.
 class Findings {
@@ -63,8 +65,10 @@ class Findings {
 void check_description(Findings& findings, Client& client) {
   const auto reply = ask_for(client, {"GET", "/v1/openapi.json"});
   if (!reply) {
+    const bool closed = reply.error().code == Code::refused;
     findings.warn("version", reply.error().detail,
-                  "the server is older than this program; update one of them");
+                  closed ? "ask an admin for a token that may look"
+                         : "the server is older than this program; update one of them");
     return;
   }
   const std::string version = text_of(member(reply->value, "info"), "version");
@@ -130,25 +134,43 @@ void check_clock(Findings& findings, const JsonValue& me, TimePoint asked, TimeP
   }
 }
 
-void check_me(Findings& findings, Client& client, Context& context) {
+/// What the token that was given is for. False: it is good for nothing, and neither is what else
+/// would be asked with it.
+bool check_me(Findings& findings, Client& client, Context& context, bool& narrow) {
   refresh(context);
   const TimePoint asked = context.now;
   const auto reply = ask_for(client, {"GET", "/v1/me"});
   if (!reply) {
     findings.fail("rights", reply.error().detail, "dlo doctor --token-file FILE");
-    return;
+    return false;
   }
   refresh(context);
   check_token(findings, reply->value);
-  if (!client.is_server()) return;  // it is this program, and this clock
+  narrow = !member(reply->value, "sources").items.empty();
+  if (!client.is_server()) return true;  // it is this program, and this clock
   check_program(findings, reply->value, context);
   check_clock(findings, reply->value, asked, context.now);
+  return true;
+}
+
+/// A token for single sources: what is about all of them is closed to it, and rightly so.
+void check_list(Findings& findings, Client& client) {
+  const auto reply = ask_for(client, {"GET", "/v1/dead-letters?limit=1"});
+  if (!reply) {
+    findings.fail("office", reply.error().detail, "look at the server's output");
+  } else {
+    findings.ok("office",
+                "it lists what your token is for; numbers, queues and jobs of all are "
+                "not looked at");
+  }
 }
 
 void check_office(Findings& findings, Client& client) {
   const auto reply = ask_for(client, {"GET", "/v1/stats"});
   if (!reply) {
-    findings.fail("office", reply.error().detail, "look at the server's output");
+    findings.fail("office", reply.error().detail,
+                  reply.error().code == Code::refused ? "ask an admin for a token that may look"
+                                                      : "look at the server's output");
     return;
   }
   findings.ok("office", text_of(reply->value, "open") + " dead letters are open");
@@ -181,14 +203,16 @@ void check_queues(Findings& findings, Client& client, TimePoint now) {
   findings.ok("queues", std::to_string(healthy) + " without trouble");
 }
 
-void check_jobs(Findings& findings, Client& client) {
+void check_jobs(Findings& findings, Client& client, TimePoint now) {
   const auto reply = ask_for(client, {"GET", "/v1/jobs"});
   if (!reply) return;
   std::size_t running = 0;
   for (const JsonValue& job : member(reply->value, "jobs").items) {
     const std::string state = text_of(job, "state");
     if (state == "running") ++running;
-    if (state == "failed" || state == "paused") {
+    const auto ended = time_of(job, "ended_at");
+    const bool lately = !ended || now - *ended < recently;  // older ones are history
+    if (lately && (state == "failed" || state == "paused")) {
       findings.warn("job", text_of(job, "id") + " is " + state,
                     "dlo job show " + text_of(job, "id"));
     }
@@ -241,6 +265,27 @@ void check_keys(Findings& findings, const Context& context) {
   }
 }
 
+/// What serving needs of the directory: the office and its queues are written there.
+void check_writing(Findings& findings, const Context& context) {
+  for (const std::string& place : {context.data, context.data + "/queues"}) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(place, ignored)) continue;
+    if (access(place.c_str(), R_OK | W_OK | X_OK) == 0) {
+      findings.ok("files", "'" + place + "' can be written");
+    } else {
+      findings.warn("files", "'" + place + "' cannot be written by you",
+                    "whoever serves it or acts on it here needs that; looking needs it not");
+    }
+  }
+}
+
+void check_what_is_kept(Findings& findings, Client& client, const Context& context, bool narrow) {
+  if (narrow) return check_list(findings, client);
+  check_office(findings, client);
+  if (client.is_server()) check_queues(findings, client, context.now);
+  check_jobs(findings, client, context.now);
+}
+
 }  // namespace
 
 int doctor(Context& context, const DoctorArguments& arguments) {
@@ -256,13 +301,14 @@ int doctor(Context& context, const DoctorArguments& arguments) {
     return findings.end();
   }
   findings.ok("server", (*client)->name() + " answers");
-  check_description(findings, **client);
-  check_me(findings, **client, context);
-  check_office(findings, **client);
-  if ((*client)->is_server()) check_queues(findings, **client, context.now);
-  check_jobs(findings, **client);
+  bool narrow = false;
+  if (check_me(findings, **client, context, narrow)) {
+    check_description(findings, **client);
+    check_what_is_kept(findings, **client, context, narrow);
+  }
   if (context.server.empty()) {
     check_directory(findings, context);
+    check_writing(findings, context);
     check_pages(findings, context);
     check_keys(findings, context);
   }
