@@ -83,6 +83,7 @@ int audit_list(Context& context, const AuditArguments& arguments) {
   if (!client) return refuse(context, client.error());
   std::vector<AuditEntry> rows;  // of a table, whose columns fit all of it
   std::uint64_t count = 0;
+  std::uint64_t last = 0;
   const bool array = context.format == Format::json;
   if (array) context.out << "[";
   const auto print_entry = [&](const AuditEntry& each) {
@@ -97,14 +98,18 @@ int audit_list(Context& context, const AuditArguments& arguments) {
       rows.push_back(each);
     }
   };
-  const auto walked =
-      walk(**client, arguments.after, arguments.limit, [&](std::span<const AuditEntry> part) {
-        for (const AuditEntry& each : part) print_entry(each);
-      });
+  // Programs are given everything, people a screenful, unless they say otherwise.
+  const bool everything = arguments.all || (!arguments.limited && !is_for_people(context));
+  const std::uint64_t most = everything ? UINT64_MAX : arguments.limit;
+  const auto walked = walk(**client, arguments.after, most, [&](std::span<const AuditEntry> part) {
+    for (const AuditEntry& each : part) print_entry(each);
+    last = part.back().number;
+  });
   if (array) context.out << "]\n";
   if (!walked) return refuse(context, walked.error());
   if (count == 0) context.err << "Nothing was done yet.\n";
   if (!rows.empty()) print_rows(context, rows);
+  if (count == most) context.err << "There may be more: add --after " << last << ", or --all.\n";
   return count == 0 ? exit_nothing_matched : exit_ok;
 }
 

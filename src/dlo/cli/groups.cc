@@ -79,16 +79,29 @@ int add_note(Context& context, Client& client, const GroupArguments& arguments,
 int group_list(Context& context, const GroupArguments& arguments) {
   const auto client = connect(context, Need::look);
   if (!client) return refuse(context, client.error());
+  std::string statuses;
+  for (const std::string& each : arguments.statuses)
+    statuses += (statuses.empty() ? "" : ",") + each;
   const std::string target = Address("/v1/groups")
                                  .with("order", arguments.order)
                                  .with("limit", std::to_string(arguments.limit))
+                                 .with_some("status", statuses)
+                                 .with_some("owner", arguments.owner)
+                                 .with_some("tag", arguments.tag)
+                                 .with_some("cursor", arguments.cursor)
                                  .text();
+  const bool chosen = !statuses.empty() || !arguments.owner.empty() || !arguments.tag.empty();
   return watched(context, arguments.watch, [&]() -> int {
     const auto reply = ask_for(**client, {"GET", target});
     if (!reply) return refuse(context, reply.error());
     const auto& groups = member(reply->value, "groups").items;
     print_items(context, *reply, groups, "id", [&] { return group_table(context, groups); });
-    if (groups.empty()) context.err << "There are no groups: nothing has died yet.\n";
+    if (groups.empty()) {
+      context.err << (chosen ? "No group is like that.\n"
+                             : "There are no groups: nothing has died yet.\n");
+    }
+    const std::string next = text_of(reply->value, "next");
+    if (!next.empty()) context.err << "More: add --cursor " << next << "\n";
     return groups.empty() ? exit_nothing_matched : exit_ok;
   });
 }

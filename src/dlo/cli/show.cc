@@ -172,16 +172,18 @@ void print_detail(Context& context, const JsonValue& record) {
 
 }  // namespace
 
-int show(Context& context, const std::vector<std::string>& ids, bool reveal) {
+int show(Context& context, const std::vector<std::string>& ids, bool reveal,
+         const std::string& form) {
   const auto client = connect(context, reveal ? Need::act : Need::look);
   if (!client) return refuse(context, client.error());
   std::size_t missing = 0;
   std::vector<Reply> found;
   for (const std::string& id : ids) {
-    auto reply = ask_for(
-        **client,
-        {"GET",
-         Address("/v1/dead-letters").step(id).with_some("reveal", reveal ? "true" : "").text()});
+    auto reply = ask_for(**client, {"GET", Address("/v1/dead-letters")
+                                               .step(id)
+                                               .with_some("reveal", reveal ? "true" : "")
+                                               .with_some("form", form)
+                                               .text()});
     if (!reply && reply.error().code == Code::not_found) {
       refuse(context, reply.error());
       ++missing;
@@ -193,7 +195,13 @@ int show(Context& context, const std::vector<std::string>& ids, bool reveal) {
   std::vector<JsonValue> records;
   for (const Reply& each : found) records.push_back(each.value);
   const auto people = [&] {
-    for (const JsonValue& each : records) print_detail(context, each);
+    for (const JsonValue& each : records) {
+      if (form.empty()) {
+        print_detail(context, each);
+      } else {
+        context.out << each.raw << "\n";  // its words are the document's: as it stands
+      }
+    }
   };
   if (ids.size() == 1 && !records.empty()) {
     print_one(context, records.front(), "id", people);

@@ -49,7 +49,9 @@ int count(Context& context, const Selection& selection);
 
 /// `ids` are whole ids; each is shown in turn.
 /// `reveal`: masked places too, by whoever may; that is audited.
-int show(Context& context, const std::vector<std::string>& ids, bool reveal = false);
+/// `form`: in the words of a document (R14).
+int show(Context& context, const std::vector<std::string>& ids, bool reveal = false,
+         const std::string& form = {});
 int stats(Context& context, const WatchArguments& watch);
 // Scheduled retries: their numbers, and the circuits of executors.
 int retries(Context& context);
@@ -100,6 +102,8 @@ int demo(Context& context, const DemoArguments& arguments);
 struct AuditArguments {
   std::uint64_t after = 0;
   std::uint64_t limit = 100;
+  bool limited = false;  // somebody said so: an export is otherwise everything
+  bool all = false;
   std::string head;  // a hash that has to be in the trail
 };
 int audit_list(Context& context, const AuditArguments& arguments);
