@@ -18,7 +18,7 @@ struct Parsed {
   ConfigArguments config;
   TokenArguments token;
   bool reveal = false;
-  AuditArguments audit;
+  std::string form;
   PoisonArguments poison;
   QueueArguments queue;
   std::string executor;
@@ -62,10 +62,11 @@ void add_show_and_stats(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command = app.add_subcommand("show", "Everything known about one dead letter");
   command->add_option("id", parsed.ids, "Ids, as 'dlo list -o id' prints them")->required();
   command->add_flag("--reveal", parsed.reveal, "Masked places too; that is audited");
+  command->add_option("--form", parsed.form, "In the words of a document: booking, kafka, …");
   add_target(command, context);
   add_output(command, context);
   command->callback([&parsed] {
-    parsed.verb = [&parsed](Context& c) { return show(c, parsed.ids, parsed.reveal); };
+    parsed.verb = [&parsed](Context& c) { return show(c, parsed.ids, parsed.reveal, parsed.form); };
   });
   auto* numbers = app.add_subcommand("stats", "How many of what, and the largest groups");
   add_watch(numbers, parsed.list.watch);
@@ -141,7 +142,9 @@ void add_demo_and_serve(CLI::App& app, Parsed& parsed, Context& context) {
 
 void add_token(CLI::App& app, Parsed& parsed, Context& context) {
   auto* command =
-      app.add_subcommand("token", "Who may use a server of this office")->require_subcommand(1);
+      app.add_subcommand("token", "Who may use a server of this office: users are tokens")
+          ->alias("user")
+          ->require_subcommand(1);
   auto* create = command->add_subcommand("create", "Make a token; its secret is shown this once");
   create->add_option("name", parsed.token.name, "Who will use it")->required();
   create->add_option("--role", parsed.token.role, "reader, operator or admin")
@@ -169,25 +172,6 @@ void add_token(CLI::App& app, Parsed& parsed, Context& context) {
   add_output(revoke, context);
   revoke->callback(
       [&parsed] { parsed.verb = [&parsed](Context& c) { return token_revoke(c, parsed.token); }; });
-}
-
-void add_audit(CLI::App& app, Parsed& parsed, Context& context) {
-  auto* command =
-      app.add_subcommand("audit", "Who did what, chained by hash")->require_subcommand(1);
-  auto& arguments = parsed.audit;
-  auto* all = command->add_subcommand("list", "The trail, oldest first; -o ndjson exports it");
-  all->add_option("--after", arguments.after, "Go on after this entry")->capture_default_str();
-  all->add_option("--limit", arguments.limit)->capture_default_str();
-  add_target(all, context);
-  add_output(all, context);
-  all->callback(
-      [&parsed] { parsed.verb = [&parsed](Context& c) { return audit_list(c, parsed.audit); }; });
-  auto* verify = command->add_subcommand("verify", "Find the first entry that was tampered with");
-  verify->add_option("--head", arguments.head, "A hash printed earlier: it must still be there");
-  add_target(verify, context);
-  add_output(verify, context);
-  verify->callback(
-      [&parsed] { parsed.verb = [&parsed](Context& c) { return audit_verify(c, parsed.audit); }; });
 }
 
 void add_poison(CLI::App& app, Parsed& parsed, Context& context) {
@@ -379,8 +363,9 @@ int run(int argc, const char* const* argv, Context& context) {
   add_demo_and_serve(app, parsed, context);
   add_config(app, parsed, context);
   add_token(app, parsed, context);
+  add_sources(grammar);
   add_keys(grammar);
-  add_audit(app, parsed, context);
+  add_audit(grammar);
   add_poison(app, parsed, context);
   auto* version = app.add_subcommand("version", "Which dlo this is");
   version->callback([&parsed] {

@@ -85,6 +85,11 @@ const std::vector<std::vector<std::string>> verbs = {
     {"restore", first_id},
     {"archive", "--where", "source:payments", "--yes"},
     {"restore", "--where", "source:payments", "--yes"},
+    {"quarantine", "00000000000000020000000000000002"},
+    {"rule", "test", first_id},
+    {"source", "list"},
+    {"source", "show", "payments"},
+    {"source", "test", "payments"},
     {"group", "list"},
     {"group", "show", "00000000000000070000000000000007"},
     {"group", "assign", "00000000000000070000000000000007", "ana"},
@@ -201,6 +206,56 @@ TEST_F(Formats, ATaskThatIsNotKeptEndsWithOne) {
   said({"report", "--source", "w", "--error", "x", "--task-id", "a", "--depends-on", "a"});
   EXPECT_EQ(code_, exit_error);
   EXPECT_NE(err_.str().find("for ever"), std::string::npos) << err_.str();
+}
+
+TEST_F(Formats, RulesAreSimulatedForPeopleAndPrograms) {
+  const std::string people = said({"rule", "simulate", "--source", "payments"});
+  EXPECT_EQ(code_, exit_ok) << err_.str();
+  EXPECT_NE(people.find("Looked at 2 dead letters"), std::string::npos) << people;
+  EXPECT_TRUE(parse_json(said({"rule", "simulate"}, "json")));
+  said({"rule", "simulate", "--source", "nobody"});
+  EXPECT_EQ(code_, exit_nothing_matched);
+}
+
+TEST_F(Formats, AnOfficeThatIsUpToDateNeedsNoMigration) {
+  std::vector<std::string> words{"migrate"};
+  EXPECT_NE(said(words).find("nothing to do"), std::string::npos);
+  EXPECT_EQ(code_, exit_ok);
+}
+
+TEST_F(Formats, GroupsAreChosenByWhatPeopleSaidOfThem) {
+  const std::string group = "00000000000000070000000000000007";
+  said({"group", "assign", group, "ana"});
+  EXPECT_NE(said({"group", "list", "--owner", "ana"}, "id").find(group), std::string::npos);
+  EXPECT_EQ(said({"group", "list", "--owner", "bob"}, "id"), "");
+  EXPECT_EQ(code_, exit_nothing_matched);
+  EXPECT_NE(said({"group", "list", "--status", "open,fixing"}, "id").find(group),
+            std::string::npos);
+  EXPECT_EQ(said({"group", "list", "--status", "resolved"}, "id"), "");
+  EXPECT_EQ(said({"group", "list", "--tag", "vip"}, "id"), "");
+}
+
+TEST_F(Formats, OneIsShownAndAllAreExportedInTheWordsOfADocument) {
+  const std::string own = said({"show", first_id}, "json");
+  const std::string shown = said({"show", first_id, "--form", "workflow"}, "json");
+  EXPECT_EQ(code_, exit_ok) << err_.str();
+  EXPECT_TRUE(parse_json(shown)) << shown;
+  EXPECT_NE(shown, own);
+  EXPECT_EQ(said({"show", first_id, "--form", "workflow"}), shown);
+  const std::string all = said({"export", "--form", "workflow"});
+  EXPECT_EQ(lines_of(all).size(), 2U) << all;
+  EXPECT_NE(all.find(shown), std::string::npos) << all;
+  said({"show", first_id, "--form", "poem"});
+  EXPECT_EQ(code_, exit_usage);
+}
+
+TEST_F(Formats, ProgramsAreGivenTheWholeTrailAndPeopleAScreenful) {
+  for (int i = 0; i < 105; ++i) said({"note", first_id, "n" + std::to_string(i)});
+  EXPECT_EQ(lines_of(said({"audit", "list"}, "ndjson")).size(), 105U);
+  EXPECT_EQ(lines_of(said({"audit", "list", "--limit", "7"}, "ndjson")).size(), 7U);
+  EXPECT_EQ(lines_of(said({"audit", "list"})).size(), 101U);  // and the titles
+  EXPECT_NE(err_.str().find("--after 100"), std::string::npos) << err_.str();
+  EXPECT_EQ(lines_of(said({"audit", "list", "--all"})).size(), 106U);
 }
 
 TEST_F(Formats, GroupsShowTheirMarks) {

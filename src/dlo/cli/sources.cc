@@ -1,0 +1,98 @@
+#include <ostream>
+#include <string>
+
+#include "dlo/cli/client.h"
+#include "dlo/cli/output.h"
+#include "dlo/cli/rules.h"
+#include "dlo/cli/table.h"
+
+namespace dlo::cli {
+namespace {
+
+std::string path_of(const SourceArguments& arguments, const char* act = nullptr) {
+  Address address("/v1/sources");
+  address.step(arguments.source);
+  if (act != nullptr) address.step(act);
+  return address.text();
+}
+
+Table table_of(const Context& context, const std::vector<JsonValue>& sources) {
+  Table table({{"SOURCE"},
+               {"KIND"},
+               {"OPEN", Align::right},
+               {"TOTAL", Align::right},
+               {"READY", Align::right},
+               {"LEASED", Align::right},
+               {"OLDEST"},
+               {"PROFILE"},
+               {"STATE", Align::left, false, colour_of_status}});
+  for (const JsonValue& each : sources) {
+    table.add({text_of(each, "source"), text_of(each, "kind"), text_of(each, "open"),
+               text_of(each, "total"), text_of(each, "ready"), text_of(each, "leased"),
+               when(context, time_of(each, "oldest")), text_of(each, "profile"),
+               is_true(each, "paused") ? "paused" : ""});
+  }
+  return table;
+}
+
+void print_source(Context& context, const JsonValue& source) {
+  print_one(context, source, "source", [&] {
+    for (const JsonMember& each : source.members) {
+      const std::string value = text_of(source, each.name);
+      if (value.empty()) continue;
+      context.out << each.name
+                  << std::string(each.name.size() < 10 ? 10 - each.name.size() : 1, ' ')
+                  << printable(value) << "\n";
+    }
+  });
+}
+
+}  // namespace
+
+int source_list(Context& context, const SourceArguments&) {
+  // Queues of a directory without a server are seen by whoever opens them.
+  const auto client = connect(context, Need::act);
+  if (!client) return refuse(context, client.error());
+  const auto reply = ask_for(**client, {"GET", "/v1/sources"});
+  if (!reply) return refuse(context, reply.error());
+  const auto& sources = member(reply->value, "sources").items;
+  print_items(context, *reply, sources, "source", [&] { return table_of(context, sources); });
+  if (sources.empty()) context.err << "There are no sources: no queue, and nothing has died.\n";
+  return sources.empty() ? exit_nothing_matched : exit_ok;
+}
+
+int source_show(Context& context, const SourceArguments& arguments) {
+  const auto client = connect(context, Need::act);
+  if (!client) return refuse(context, client.error());
+  const auto reply = ask_for(**client, {"GET", path_of(arguments)});
+  if (!reply) return refuse(context, reply.error());
+  print_source(context, reply->value);
+  return exit_ok;
+}
+
+int source_pause(Context& context, const SourceArguments& arguments, bool paused) {
+  const auto client = connect(context, Need::act);
+  if (!client) return refuse(context, client.error());
+  const auto reply =
+      ask_for(**client, {"POST", path_of(arguments, paused ? "pause" : "resume"), "{}"});
+  if (!reply) return refuse(context, reply.error());
+  print_one(context, reply->value, "source",
+            [&] { context.out << arguments.source << (paused ? " is paused\n" : " goes on\n"); });
+  return exit_ok;
+}
+
+int source_test(Context& context, const SourceArguments& arguments) {
+  const auto client = connect(context, Need::act);
+  if (!client) return refuse(context, client.error());
+  const auto reply = ask_for(**client, {"POST", path_of(arguments, "test"), "{}"});
+  if (!reply) return refuse(context, reply.error());
+  print_one(context, reply->value, "source", [&] {
+    for (const JsonValue& each : member(reply->value, "checks").items) {
+      context.out << (is_true(each, "ok") ? "ok    " : "fail  ") << printable(text_of(each, "text"))
+                  << "\n";
+    }
+  });
+  return is_true(reply->value, "works") ? exit_ok : exit_error;
+}
+
+}  // namespace dlo::cli
