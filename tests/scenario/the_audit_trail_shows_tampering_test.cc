@@ -56,5 +56,16 @@ TEST(Scenario, TheAuditTrailShowsTampering) {
   EXPECT_NE(broken.err.find("broken at entry 2"), std::string::npos) << broken.err;
 }
 
+// The log of a server has the head of the trail, so that a trail whose end is cut off shows (R25).
+TEST(Scenario, AServerLogsTheHeadOfItsTrail) {
+  const TemporaryDirectory place;
+  ASSERT_EQ(run_dlo({"token", "create", "ana", "--role", "admin", "--data", place.path()}).code, 0);
+  const auto verified = run_dlo({"audit", "verify", "--data", place.path()});
+  const std::string head = after(verified.out, "--head ");
+  Running server({"serve", "--data", place.path(), "--listen", "127.0.0.1:0"});
+  const std::string log = server.read_until("Audit head: entry 1, " + head);
+  EXPECT_NE(log.find("/healthz"), std::string::npos) << log;
+}
+
 }  // namespace
 }  // namespace dlo::testing

@@ -1,4 +1,5 @@
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -13,6 +14,7 @@
 #include "dlo/access/token_book.h"
 #include "dlo/api/service.h"
 #include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/cli/audit_head.h"
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/retry_settings.h"
@@ -26,6 +28,8 @@
 
 namespace dlo::cli {
 namespace {
+
+constexpr std::chrono::hours between_heads{1};
 
 /// Flags win over the configuration.
 void take_flags(Config& config, const ServeArguments& arguments) {
@@ -116,10 +120,11 @@ class Signals {
     opening_.request_stop();
     if (opening_.joinable()) opening_.join();
   }
-  int wait() {
-    int number = 0;
-    sigwait(&set_, &number);
-    return number;
+  /// Zero: none came in that time.
+  int wait(std::chrono::seconds at_most) {
+    const timespec time{static_cast<time_t>(at_most.count()), 0};
+    const int number = sigtimedwait(&set_, nullptr, &time);
+    return number < 0 ? 0 : number;
   }
 
  private:
@@ -246,13 +251,38 @@ struct Running {
   const Clock& clock;
 };
 
+/// The head of the audit trail goes to the log, so that a trail whose end was cut off does not fit
+/// what others have (R25): at the start, now and then, and at the end.
+class HeadLog {
+ public:
+  HeadLog(Context& context, Office& office) : context_(context), office_(office) {}
+
+  void write() {
+    const auto head = audit_head(office_);
+    if (!head || !*head || (*head)->number == last_) return;
+    last_ = (*head)->number;
+    context_.out << "Audit head: entry " << last_ << ", " << (*head)->hash << std::endl;
+  }
+
+ private:
+  Context& context_;
+  Office& office_;
+  std::uint64_t last_ = 0;
+};
+
 /// Serves until a signal ends it; SIGHUP reads the configuration again.
 void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, Running running,
                        Millis drain) {
+  HeadLog heads(context, running.office);
+  heads.write();
   std::thread waiter([&] {
-    int number = signals.wait();
-    for (; number == SIGHUP; number = signals.wait()) {
-      reloader.run(running.service, running.server, running.office, running.clock.now());
+    int number = 0;
+    while (number != SIGINT && number != SIGTERM) {
+      number = signals.wait(between_heads);
+      if (number == 0) heads.write();
+      if (number == SIGHUP) {
+        reloader.run(running.service, running.server, running.office, running.clock.now());
+      }
     }
     context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;
     running.service.stop_waiting();
@@ -261,6 +291,7 @@ void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, R
   running.server.run();
   waiter.join();
   running.service.stop();  // what it was still doing is done before the server and the office go
+  heads.write();
 }
 
 /// Serves what was opened, with every word of the configuration checked.
