@@ -49,7 +49,11 @@ struct Context {
   bool asks = false;             // somebody sits there who can be asked
   std::function<Result<void>(const std::string& file)> edit{};  // lets somebody; null: nobody there
   std::function<void(Millis)> pause{};  // how to let time pass; null: nothing waits
-  std::string version{};                // of this program
+  /// The key somebody pressed, as the terminal sends it; empty if none was in that time. Null:
+  /// nobody sits there.
+  std::function<std::string(Millis)> key{};
+  std::size_t height = 0;  // lines of the terminal; 0: not a terminal
+  std::string version{};   // of this program
   std::vector<std::pair<std::string, std::string>> environment{};
 };
 

@@ -5,6 +5,7 @@
 
 #include "dlo/cli/client.h"
 #include "dlo/cli/table.h"
+#include "dlo/cli/top_board.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/cli/watching.h"
 #include "dlo/core/encoding.h"
@@ -13,6 +14,10 @@ namespace dlo::cli {
 namespace {
 
 constexpr std::size_t most_rows = 8;
+constexpr Millis between_looks{2'000};
+constexpr const char* other_screen = "\x1b[?1049h";  // what was there before comes back at the end
+constexpr const char* first_screen = "\x1b[?1049l";
+constexpr const char* clear_screen = "\x1b[H\x1b[2J";
 
 /// The first rows of a list, or why there is none.
 void section(Context& context, Client& client, const char* title, const std::string& target,
@@ -79,11 +84,31 @@ int screen(Context& context, Client& client) {
   return exit_ok;
 }
 
+/// Somebody sits there: keys move about, and what is shown is looked at again every two seconds.
+int sit_at(Context& context, Client& client) {
+  TopBoard board(context, client);
+  context.out << other_screen;
+  bool goes_on = true;
+  bool look = true;
+  while (goes_on && context.out) {
+    refresh(context);
+    if (look) board.refresh();
+    context.out << clear_screen;
+    board.draw();
+    const std::string key = context.key(between_looks);
+    look = key.empty();
+    if (!look) goes_on = board.press(key);
+  }
+  context.out << first_screen << std::flush;
+  return exit_ok;
+}
+
 }  // namespace
 
 int top(Context& context) {
   const auto client = connect(context, Need::look);
   if (!client) return refuse(context, client.error());
+  if (context.width > 0 && context.key) return sit_at(context, **client);
   WatchArguments watch;
   watch.on = context.width > 0;  // without a terminal nobody could stop it
   return watched(context, watch, [&]() -> int { return screen(context, **client); });

@@ -1,0 +1,150 @@
+// What there is much of: sources, ids from a pipe, pages of a board.
+#include <fstream>
+#include <gtest/gtest.h>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/must.h"
+#include "support/temporary_directory.h"
+
+#include "dlo/cli/cli.h"
+#include "dlo/cli/context.h"
+#include "dlo/engine/clock.h"
+#include "dlo/store/sqlite/sqlite_office.h"
+
+namespace dlo::cli {
+namespace {
+
+using dlo::testing::must;
+using dlo::testing::noon;
+
+class Many : public ::testing::Test {
+ protected:
+  void fill(std::size_t count, const std::string& source, std::uint64_t first = 1) {
+    const auto office = must(SqliteOffice::open(place_.path(), {}));
+    std::vector<Change> changes;
+    for (std::size_t i = 0; i < count; ++i) {
+      auto message = std::make_shared<Message>();
+      message->source = source;
+      message->payload = R"({"a":0})";
+      auto letter = std::make_shared<DeadLetter>();
+      letter->id = RecordId{Id128{first + i, 1}};
+      letter->message = message;
+      letter->failure.text = "timed out";
+      letter->died_at = noon - Millis{static_cast<std::int64_t>(first + i)};
+      letter->fingerprint = {Id128{7, 7}, "timed out", "text"};
+      changes.emplace_back(Append{letter, {}});
+    }
+    must(office->apply(changes));
+  }
+
+  std::string said(std::vector<std::string> words, const std::string& input = "") {
+    words.insert(words.begin(), "dlo");
+    words.insert(words.end(), {"--data", place_.path()});
+    std::vector<const char*> argv;
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    std::ostringstream out;
+    std::istringstream in(input);
+    err_.str("");
+    const ManualClock clock(noon);
+    Context context{out, err_, noon};
+    context.clock = &clock;
+    context.in = &in;
+    context.pause = [](Millis) {};
+    if (!keys_.empty()) {
+      context.width = 120;
+      context.height = 12;  // four rows
+      context.key = [this](Millis) { return next_key(); };
+    }
+    code_ = run(static_cast<int>(argv.size()), argv.data(), context);
+    return out.str();
+  }
+  std::string next_key() {
+    if (keys_.empty()) return "q";
+    std::string key = keys_.front();
+    keys_.erase(keys_.begin());
+    return key;
+  }
+  static std::size_t count_of(const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+  }
+  /// The last screen that was drawn.
+  std::string board(std::vector<std::string> keys) {
+    keys_ = std::move(keys);
+    keys_.emplace_back("q");
+    const std::string all = said({"top"});
+    return all.substr(all.rfind("\x1b[2J"));
+  }
+
+  dlo::testing::TemporaryDirectory place_;
+  std::ostringstream err_;
+  std::vector<std::string> keys_;
+  int code_ = 0;
+};
+
+TEST_F(Many, StatsNameFirstWhoHasMostToDo) {  // S1-34, S1-38
+  fill(1, "aaa");
+  fill(3, "zzz", 10);
+  fill(2, "mmm", 20);
+  const std::string out = said({"stats"});
+  EXPECT_LT(out.find("zzz"), out.find("mmm")) << out;
+  EXPECT_LT(out.find("mmm"), out.find("aaa")) << out;
+}
+
+TEST_F(Many, MoreIdsThanAJobTakesAreOnePlanOneQuestionAndOneAnswer) {
+  fill(1500, "payments");
+  const std::string steps = place_.path() + "/steps.json";
+  std::ofstream(steps) << R"([{"set":"a","value":1}])";
+  const std::string ids = said({"list", "-o", "id", "--limit", "1500"});
+  ASSERT_EQ(count_of(ids, "\n"), 1500U);
+  said({"repair", "-", "--patch", steps}, ids);
+  EXPECT_EQ(code_, exit_usage) << "nobody said yes";
+  EXPECT_EQ(count_of(err_.str(), "Plan: "), 1U) << err_.str();
+  EXPECT_NE(err_.str().find("repair 1500 dead letters, in 2 jobs"), std::string::npos);
+  EXPECT_EQ(said({"list", "body.a:1", "-o", "id"}), "") << "nothing was done";
+
+  const std::string out = said({"repair", "-", "--patch", steps, "--yes"}, ids + ids);
+  EXPECT_EQ(code_, exit_ok) << err_.str();
+  EXPECT_NE(out.find("2 jobs are done: ok 1500"), std::string::npos) << out;
+  const std::string limited =
+      said({"repair", "-", "--patch", steps, "--dry-run", "--limit", "3"}, ids);
+  EXPECT_EQ(count_of(limited, "job "), 1U) << limited;
+}
+
+TEST_F(Many, KeysMoveAboutTheBoardTickAndTurnPages) {
+  fill(10, "payments");
+  const std::string first = board({"x", "j"});
+  EXPECT_NE(first.find("[1 dead letters]"), std::string::npos) << first;
+  EXPECT_NE(first.find("ticked 1"), std::string::npos) << first;
+  EXPECT_NE(first.find(" x"), std::string::npos) << first;
+  EXPECT_NE(first.find("page 1 "), std::string::npos) << first;
+  EXPECT_NE(board({"l", "l"}).find("page 3, the last"), std::string::npos);
+  EXPECT_NE(board({"l", "l", "l", "h"}).find("page 2 "), std::string::npos);
+  EXPECT_NE(board({"A", "l", "A"}).find("ticked 8"), std::string::npos);
+  EXPECT_NE(board({"A", "A"}).find("ticked 0"), std::string::npos);
+  EXPECT_NE(board({"\t"}).find("[2 groups]"), std::string::npos);
+  EXPECT_NE(board({"3"}).find("[3 jobs]"), std::string::npos);
+  const std::string up = board({"j", "j", "k", "k", "k"});
+  EXPECT_LT(up.find(">"), up.find("00000000000000010000000000000001")) << up;
+}
+
+TEST_F(Many, TheBoardLooksOnlyWhereNoServerWorks) {
+  fill(2, "payments");
+  const std::string told = board({"x", "a"});
+  EXPECT_NE(told.find("No server works here"), std::string::npos) << told;
+  EXPECT_NE(board({"a"}).find("Nothing is ticked"), std::string::npos);
+}
+
+TEST_F(Many, TheBoardIsPrintedOnceWhereNobodySits) {
+  fill(2, "payments");
+  const std::string out = said({"top"});
+  EXPECT_NE(out.find("GROUPS"), std::string::npos) << out;
+  EXPECT_EQ(out.find("\x1b["), std::string::npos) << out;
+}
+
+}  // namespace
+}  // namespace dlo::cli
