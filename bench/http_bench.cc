@@ -22,6 +22,7 @@
 
 #include "support/http_load.h"
 
+#include "dlo/access/token_book.h"
 #include "dlo/api/message_frames.h"
 #include "dlo/api/service.h"
 #include "dlo/broker/embedded/embedded_queues.h"
@@ -47,10 +48,16 @@ T must(Result<T> result) {
   return std::move(*result);
 }
 
-/// The real service, and one route that only says "ok". Writes its port to `out`.
-[[noreturn]] void serve(const std::string& directory, int out) {
+/// The real service, and one route that only says "ok". Writes its port to `out`. Closed: whoever
+/// asks needs a token, which is written there, too.
+[[noreturn]] void serve(const std::string& directory, int out, bool closed) {
   const SystemClock clock;
   auto office = must(SqliteOffice::open(directory));
+  std::string secret;
+  if (closed) {
+    secret =
+        must(TokenBook(*office).create({"bench", Role::reader, {}}, "bench", clock.now())).text;
+  }
   auto queues = must(EmbeddedQueues::open(directory + "/queues", clock.now()));
   api::Service service(*office, queues.get(), clock, {});
   auto server = must(HttpServer::listen({}, [&](HttpRequest request, ExchangePtr exchange) {
@@ -63,6 +70,9 @@ T must(Result<T> result) {
   }));
   const std::uint16_t port = server->port();
   if (::write(out, &port, sizeof port) != sizeof port) std::exit(1);
+  if (::write(out, secret.data(), secret.size()) != static_cast<ssize_t>(secret.size())) {
+    std::exit(1);
+  }
   ::close(out);
   server->run();
   std::exit(0);
@@ -313,6 +323,59 @@ void measure_reports(const Bench& run, const std::string& payload) {
               batches.per_second() * 100 / together);
 }
 
+/// A server in a process of its own.
+struct Started {
+  Started(const std::string& directory, bool closed) {
+    int ends[2];
+    if (::pipe(ends) != 0) std::exit(1);
+    process = ::fork();
+    if (process == 0) serve(directory, ends[1], closed);
+    ::close(ends[1]);
+    if (::read(ends[0], &port, sizeof port) != sizeof port) std::exit(1);
+    char text[200];
+    for (ssize_t size = 0; (size = ::read(ends[0], text, sizeof text)) > 0;) {
+      secret.append(text, static_cast<std::size_t>(size));
+    }
+    ::close(ends[0]);
+  }
+  ~Started() {
+    ::kill(process, SIGKILL);
+    ::waitpid(process, nullptr, 0);
+  }
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+
+  std::uint16_t port = 0;
+  int process = 0;
+  std::string secret;
+};
+
+/// With routing and a token, beside the no-op route of the same server, in turns.
+void measure_token(const Bench& run) {
+  const std::string name = "who asks, with a token, 64 conn.";
+  if (!run.wants(name)) return;
+  const Place place("http_bench_token_");
+  const Started server(place.path, true);
+  const std::string header = "Authorization: Bearer " + server.secret + "\r\n";
+  const auto get = [&](const char* target, const std::string& headers) {
+    return run_load(
+        server.port, server.process, 64, run.seconds,
+        [&](std::size_t, std::string_view) { return request_bytes("GET", target, {}, headers); });
+  };
+  constexpr int rounds = 5;
+  std::vector<double> ratios;
+  for (int i = 0; i < rounds; ++i) {
+    const LoadResult noop = get("/noop", {});
+    const LoadResult with_token = get("/v1/me", header);
+    print("no-op, past the API, 64 conn.", noop, noop, 1);
+    print(name.c_str(), with_token, noop, 1);
+    ratios.push_back(with_token.cpu_us() / noop.cpu_us());
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::printf("CPU of a small request with a token: %.2f x no-op, median of %d (%.2f to %.2f)\n",
+              ratios[rounds / 2], rounds, ratios.front(), ratios.back());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -321,12 +384,9 @@ int main(int argc, char** argv) {
   if (argc > 2) run.only = argv[2];
   const Place place("http_bench_");
   const bool large = argc > 3;
-  int pipe_ends[2];
-  if (::pipe(pipe_ends) != 0) return 1;
-  run.server = ::fork();
-  if (run.server == 0) serve(large ? argv[3] : place.path, pipe_ends[1]);
-  ::close(pipe_ends[1]);
-  if (::read(pipe_ends[0], &run.port, sizeof run.port) != sizeof run.port) return 1;
+  const Started server(large ? argv[3] : place.path, false);
+  run.server = server.process;
+  run.port = server.port;
   const std::string payload(payload_size, 'x');
 
   const auto get = [&](const char* target) {
@@ -341,10 +401,9 @@ int main(int argc, char** argv) {
     if (run.wants("404")) print("404 by the route table, 64 conn.", get("/x"), run.noop, 1);
     if (run.wants("me")) print("who asks, 64 conn.", get("/v1/me"), run.noop, 1);
     if (run.wants("health")) print("health, 64 conn.", get("/healthz"), run.noop, 1);
+    measure_token(run);
     measure_queue(run, payload);
     measure_reports(run, payload);
   }
-  ::kill(run.server, SIGKILL);
-  ::waitpid(run.server, nullptr, 0);
   return 0;
 }
