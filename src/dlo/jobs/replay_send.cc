@@ -75,11 +75,16 @@ Result<Stepped> ReplayWork::wind_up() {
     if (watched) watched->over = watched->progress.counts.awaited() == 0;
     return watched;
   }
+  if (is_executor(spec_.target)) return return_taken();  // nothing runs after a cancel
   // What was in flight is finished if its target takes it: it may be there already.
   auto sent = send_taken();
   if (sent || !will_pass(sent.error())) return sent;
   const bool surely_not_sent = sent.error().code == Code::full;
   if (!surely_not_sent && now_ < job_.ended_at.value_or(now_) + replay_lease) return sent;
+  return return_taken();
+}
+
+Result<Stepped> ReplayWork::return_taken() {
   Tried tried{progress_};
   tried.next.sending.clear();
   tried.next.blocked.clear();

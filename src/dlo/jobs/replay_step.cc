@@ -206,7 +206,7 @@ Result<Stepped> replay_step(Office& office, const ReplayTargets& targets, const 
 
 Result<Stepped> replay_wind_up(Office& office, const ReplayTargets& targets, const Job& job,
                                const JobProgress& progress, TimePoint now) {
-  return ReplayWork(office, targets, job, progress, now).wind_up();
+  return ReplayWork(office, targets, job, progress, now, {}).wind_up();
 }
 
 }  // namespace dlo

@@ -47,6 +47,9 @@ class ReplayWork {
   [[nodiscard]] std::string target_of(const DeadLetter& record) const;
   [[nodiscard]] Transition move(const DeadLetter& record, Status to) const;
 
+  /// What was taken goes back to what it was.
+  Result<Stepped> return_taken();
+
   // Taking.
 
   /// The next ones become `replaying`, with the cursor behind them and their ids in the progress.
