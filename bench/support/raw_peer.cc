@@ -7,10 +7,10 @@
 
 #include "dlo/core/trend.h"
 #include "dlo/store/rules.h"
+#include "dlo/store/sql/codec.h"
+#include "dlo/store/sql/head.h"
 #include "dlo/store/sqlite/books.h"
-#include "dlo/store/sqlite/codec.h"
 #include "dlo/store/sqlite/facets.h"
-#include "dlo/store/sqlite/head.h"
 #include "dlo/store/sqlite/opening.h"
 
 namespace dlo::bench {

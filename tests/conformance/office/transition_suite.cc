@@ -294,5 +294,17 @@ TEST_P(OfficeSuite, ChangesAreToldOldestFirstAndEachRecordOnce) {
   EXPECT_TRUE(must(office().changes_since(last_change(), 100)).empty());
 }
 
+TEST_P(OfficeSuite, AChangeOfOtherFieldsKeepsThePriority) {
+  DeadLetter urgent = a_waiting(1, noon);
+  Message message = message_of(urgent);
+  message.priority = Priority::high;
+  urgent.message = share(message);
+  apply({append_of(a_waiting(2, noon - std::chrono::minutes{1})), append_of(urgent)});
+  Transition again = to(Status::waiting, 1);
+  again.category = "another";
+  apply_one(again);
+  EXPECT_EQ(claim(1, noon).at(0).record.id, id_of(1));
+}
+
 }  // namespace
 }  // namespace dlo::testing

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sql/codec.h"
 #include "dlo/store/sqlite/connection.h"
 
 namespace dlo::sqlite {

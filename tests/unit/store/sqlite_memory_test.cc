@@ -16,10 +16,11 @@ namespace dlo::testing {
 namespace {
 
 using sqlite::Session;
+using sqlite::Task;
 using sqlite::Writer;
 
 /// Carries out a list, then throws what it was told to.
-class ThrowingTask final : public sqlite::Task {
+class ThrowingTask final : public Task {
  public:
   ThrowingTask(std::vector<Change> changes, std::function<void()> thrower)
       : Task(100, changes.size() > 1),

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "dlo/store/office.h"
-#include "dlo/store/poison_book.h"
-#include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sql/codec.h"
+#include "dlo/store/sql/group_rows.h"
 
 namespace dlo::sqlite {
 namespace {
@@ -19,44 +18,7 @@ void bind_group(Statement& statement, const GroupSummary& group, const std::stri
                  group.strands);
 }
 
-bool is_poison(const DeadLetter* record) {
-  return record != nullptr && record->message->owner && is_poisoned(record->status);
-}
-std::size_t poison_kind(const DeadLetter& record) {
-  return record.message->owner->activity ? 1 : 0;
-}
-
 }  // namespace
-
-GroupSummary read_group(const Statement& row) {
-  GroupSummary group;
-  group.fingerprint = row.id(0);
-  group.title = row.text(1);
-  group.status = row.as<GroupStatus>(2);
-  group.owner = row.text(3);
-  group.ticket = row.text(4);
-  group.notes = row.text(5);
-  group.snoozed_until = row.maybe_time(6);
-  group.open = row.as<std::uint64_t>(7);
-  group.total = row.as<std::uint64_t>(8);
-  group.first_seen = row.time(9);
-  group.last_seen = row.time(10);
-  group.sample = RecordId{row.id(11)};
-  group.category = row.text(12);
-  group.source = row.text(13);
-  group.version = row.as<std::uint64_t>(14);
-  group.resolved_at = row.maybe_time(15);
-  group.regressed_at = row.maybe_time(16);
-  group.repeats = row.as<std::uint64_t>(17);
-  group.tags = decode_tags(row.view(18));
-  group.trend = decode_trend(row.view(19));
-  group.strands = row.as<std::uint32_t>(20);
-  return group;
-}
-
-Strand read_strand(const Statement& row) {
-  return {row.id(21), row.as<std::uint64_t>(22), read_group(row)};
-}
 
 Books::Books(Connection& db)
     : read_counters_(db.raw(), "SELECT name, value FROM counters"),
@@ -111,68 +73,25 @@ void Books::write() {
   write_counters();
 }
 
-void Books::move(const DeadLetter* before, const DeadLetter* after) {
-  const Movement moves = movement(before, after);
-  if (moves.leaves) --pages_.tallies[*moves.leaves];
-  if (moves.enters) ++pages_.tallies[*moves.enters];
-  if (!moves.groups.empty()) move_groups(moves, after);
-  add(pages_.lifetime, lifetime_move(before, after));
-  if (is_poison(before)) --pages_.poison[poison_kind(*before)];
-  if (is_poison(after)) ++pages_.poison[poison_kind(*after)];
-}
-
-void Books::move_groups(const Movement& moves, const DeadLetter* after) {
-  static const DeadLetter nobody;  // without an arrival the record is not looked at
-  const DeadLetter& arrival = after != nullptr ? *after : nobody;
-  for (const GroupMove& move : moves.groups) {
-    GroupSummary* known = group(move.fingerprint);
-    // Most groups were never merged, and their row says so: nothing more is read for them.
-    if (known == nullptr || known->strands > 0) {
-      if (Strand* merged = strand(move.fingerprint)) {
-        move_group(merged->own, move, arrival);
-        known = group(merged->into);
-      }
-    }
-    if (known == nullptr) {
-      put_group(new_group(move, arrival));
-      known = group(move.fingerprint);
-    }
-    move_group(*known, move, arrival);
-  }
-}
-
-GroupSummary* Books::group(const Id128& fingerprint) {
-  const auto found = pages_.groups.find(fingerprint);
-  if (found != pages_.groups.end()) return found->second ? &*found->second : nullptr;
+std::optional<GroupSummary> Books::fetch_group(const Id128& fingerprint) {
   read_group_.bind(fingerprint);
   Rows rows(read_group_);
-  if (!rows.next()) return nullptr;
-  return &*pages_.groups.emplace(fingerprint, read_group(read_group_)).first->second;
+  if (!rows.next()) return std::nullopt;
+  return read_group(read_group_);
 }
 
-Strand* Books::strand(const Id128& fingerprint) {
-  const auto found = pages_.strands.find(fingerprint);
-  if (found != pages_.strands.end()) return found->second ? &*found->second : nullptr;
+std::optional<Strand> Books::fetch_strand(const Id128& fingerprint) {
   read_strand_.bind(fingerprint);
   Rows rows(read_strand_);
-  if (!rows.next()) return nullptr;
-  return &*pages_.strands.emplace(fingerprint, read_strand(read_strand_)).first->second;
+  if (!rows.next()) return std::nullopt;
+  return read_strand(read_strand_);
 }
 
-std::vector<Strand> Books::strands_of(const Id128& group) {
-  std::map<Id128, Strand> found;
+std::vector<Strand> Books::fetch_strands_of(const Id128& group) {
+  std::vector<Strand> found;
   read_strands_.bind(group);
-  for (Rows rows(read_strands_); rows.next();) {
-    Strand strand = read_strand(read_strands_);
-    found.insert_or_assign(strand.own.fingerprint, std::move(strand));
-  }
-  for (const auto& [fingerprint, strand] : pages_.strands) {
-    found.erase(fingerprint);
-    if (strand && strand->into == group) found.insert_or_assign(fingerprint, *strand);
-  }
-  std::vector<Strand> all;
-  for (auto& [fingerprint, strand] : found) all.push_back(std::move(strand));
-  return all;
+  for (Rows rows(read_strands_); rows.next();) found.push_back(read_strand(read_strands_));
+  return found;
 }
 
 void Books::add_words(std::int64_t seat, std::string text) {
@@ -180,11 +99,6 @@ void Books::add_words(std::int64_t seat, std::string text) {
 }
 void Books::remove_words(std::int64_t seat, std::string text) {
   pages_.words.push_back({seat, false, std::move(text)});
-}
-
-std::pair<std::uint64_t, std::string> Books::chain(const AddAudit& act) {
-  pages_.audit_hash = audit_hash(pages_.audit_hash, ++pages_.audit, act);
-  return {pages_.audit, pages_.audit_hash};
 }
 
 void Books::write_tallies() {

@@ -10,17 +10,14 @@
 #include "dlo/core/error.h"
 #include "dlo/core/id.h"
 #include "dlo/core/time.h"
+#include "dlo/store/sql/failed.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace dlo::sqlite {
 
-/// An error on its way to the seam. Thrown and caught inside this folder only: a statement that
-/// fails ends the whole transaction, and no caller in between could do anything about it.
-struct Failed {
-  Error error;
-};
+using namespace sql;  // NOLINT: what every office on SQL shares is at home here
 
 struct Bytes {
   std::string_view view;

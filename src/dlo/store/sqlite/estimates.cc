@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "dlo/store/sqlite/head.h"
+#include "dlo/store/sql/head.h"
 
 namespace dlo::sqlite {
 namespace {

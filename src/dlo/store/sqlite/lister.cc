@@ -5,7 +5,7 @@
 
 #include "dlo/store/row_text.h"
 #include "dlo/store/rules.h"
-#include "dlo/store/sqlite/head.h"
+#include "dlo/store/sql/head.h"
 #include "dlo/store/sqlite/merge.h"
 
 namespace dlo::sqlite {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "dlo/store/sqlite/head.h"
+#include "dlo/store/sql/head.h"
 #include "dlo/store/sqlite/lister.h"
 #include "dlo/store/sqlite/payload_index.h"
 

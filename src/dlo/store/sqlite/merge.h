@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "dlo/store/sql/head.h"
 #include "dlo/store/sqlite/connection.h"
-#include "dlo/store/sqlite/head.h"
 
 namespace dlo::sqlite {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "dlo/store/rules.h"
-#include "dlo/store/sqlite/head.h"
+#include "dlo/store/sql/head.h"
 
 namespace dlo::sqlite {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "dlo/store/sql/codec.h"
 #include "dlo/store/sqlite/books.h"
-#include "dlo/store/sqlite/codec.h"
 #include "dlo/store/sqlite/due_lines.h"
 #include "dlo/store/sqlite/session.h"
 

@@ -6,7 +6,7 @@
 
 #include "dlo/store/office.h"
 #include "dlo/store/poison_book.h"
-#include "dlo/store/sqlite/head.h"
+#include "dlo/store/sql/head.h"
 #include "dlo/store/sqlite/readers.h"
 
 namespace dlo::sqlite {

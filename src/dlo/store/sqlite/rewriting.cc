@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "dlo/core/sealed.h"
-#include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sql/codec.h"
 
 namespace dlo::sqlite {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "dlo/store/rules.h"
-#include "dlo/store/sqlite/codec.h"
-#include "dlo/store/sqlite/head.h"
+#include "dlo/store/sql/codec.h"
+#include "dlo/store/sql/head.h"
 
 namespace dlo::sqlite {
 namespace {

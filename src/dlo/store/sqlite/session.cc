@@ -4,7 +4,7 @@
 #include <random>
 #include <utility>
 
-#include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sql/codec.h"
 #include "dlo/store/sqlite/due_lines.h"
 
 namespace dlo::sqlite {
@@ -40,22 +40,6 @@ std::uint64_t draw() {
 }
 
 }  // namespace
-
-void read_body(const Statement& row, int envelope, int payload, Message& message) {
-  decode_envelope(row.view(envelope), message);
-  if (!row.is_null(payload)) message.payload = row.text(payload);
-}
-
-Version read_version(const Statement& row) {
-  Version version;
-  version.number = row.as<std::uint32_t>(0);
-  version.at = row.time(1);
-  version.by = row.text(2);
-  version.why = row.text(3);
-  version.headers = decode_headers(row.view(4));
-  if (!row.is_null(5)) version.payload = row.text(5);
-  return version;
-}
 
 Session::Session(std::unique_ptr<Connection> db,
                  std::function<bool(const std::string&)> searches_payload)

@@ -10,38 +10,24 @@
 
 #include "dlo/store/change.h"
 #include "dlo/store/query.h"
+#include "dlo/store/sql/edit.h"
 #include "dlo/store/sqlite/books.h"
 #include "dlo/store/sqlite/connection.h"
 #include "dlo/store/sqlite/facets.h"
-#include "dlo/store/sqlite/head.h"
 
 namespace dlo::sqlite {
 
-/// What of an append can be made ready by the thread that asks for it.
-struct PreparedAppend {
-  DeadLetter record;  // as it is stored, but for its number and change number
-  std::string envelope;
-  std::string facts;
-  std::string words;
+struct PreparedAppend : sql::PreparedAppend {
   Facets facets = 0;
-  std::vector<std::string> attempts;  // encoded, oldest first
-};
-[[nodiscard]] PreparedAppend prepare(const Append& append);
-
-/// A change of a stored record, ready to be written.
-struct Edit {
-  const Head& before;
-  const DeadLetter& after;
-  std::optional<Lease> lease;
-  std::uint32_t tries = 0;
-  bool facts = false;    // the facts are loaded and changed
-  bool message = false;  // the message was replaced
 };
 
 /// The writer's connection with its statements: reads and writes single rows, keeps the books.
 /// Belongs to one thread. Throws `Failed`.
 class Session {
  public:
+  using Prepared = PreparedAppend;
+  [[nodiscard]] static Prepared prepare(const Append& append);
+
   /// `searches_payload` says whether a source's payloads go into the text index.
   Session(std::unique_ptr<Connection> db, std::function<bool(const std::string&)> searches_payload);
 
@@ -127,10 +113,5 @@ class Session {
   Statement read_document_, write_document_, delete_document_, insert_audit_;
   Statement ended_, due_, due_source_, next_source_;
 };
-
-/// Fills `message` from a row of `bodies`: envelope, payload.
-void read_body(const Statement& row, int envelope, int payload, Message& message);
-[[nodiscard]] Version read_version(const Statement& row);
-inline constexpr const char* version_columns = "n, at, author, why, headers, payload";
 
 }  // namespace dlo::sqlite

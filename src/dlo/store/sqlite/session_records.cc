@@ -1,6 +1,6 @@
 // How the writer stores, changes and removes one record with all that belongs to it.
 #include "dlo/core/sealed.h"
-#include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sql/codec.h"
 #include "dlo/store/sqlite/facets.h"
 #include "dlo/store/sqlite/session.h"
 
@@ -38,18 +38,8 @@ bool is_rewritten(const DeadLetter& before, const DeadLetter& after) {
 
 }  // namespace
 
-PreparedAppend prepare(const Append& append) {
-  PreparedAppend prepared;
-  prepared.record = inserted(*append.record, 0, 0);
-  prepared.envelope = encode_envelope(*append.record->message);
-  prepared.facts = encode_facts(*append.record);
-  prepared.words = searched_error(append.record->failure);
-  prepared.facets = facets_of(*append.record);
-  prepared.attempts.reserve(append.attempts.size());
-  for (const Attempt& attempt : append.attempts) {
-    prepared.attempts.push_back(encode_attempt(attempt));
-  }
-  return prepared;
+PreparedAppend Session::prepare(const Append& append) {
+  return {prepare_append(append), facets_of(*append.record)};
 }
 
 std::optional<std::int64_t> Session::insert(const PreparedAppend& append) {

@@ -9,7 +9,7 @@
 #include "dlo/core/dead_letter.h"
 #include "dlo/core/trend.h"
 
-namespace dlo::sqlite {
+namespace dlo::sql {
 
 // The bodies' own binary form: varints and length-prefixed bytes, so that every byte of a message
 // comes back as it was. Each blob begins with a format number.
@@ -81,4 +81,4 @@ void decode_facts(std::string_view bytes, DeadLetter& record);
 [[nodiscard]] std::string encode_headers(const Headers& headers);
 [[nodiscard]] Headers decode_headers(std::string_view bytes);
 
-}  // namespace dlo::sqlite
+}  // namespace dlo::sql

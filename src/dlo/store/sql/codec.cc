@@ -1,8 +1,8 @@
-#include "dlo/store/sqlite/codec.h"
+#include "dlo/store/sql/codec.h"
 
-#include "dlo/store/sqlite/connection.h"
+#include "dlo/store/sql/failed.h"
 
-namespace dlo::sqlite {
+namespace dlo::sql {
 namespace {
 
 constexpr std::uint64_t format = 1;
@@ -102,7 +102,7 @@ std::optional<Resolution> take_resolution(Decoder& in) {
 Decoder open(std::string_view bytes) {
   Decoder in(bytes);
   if (in.number() != format) {
-    throw Failed{Error{Code::corrupt, "sqlite.decode",
+    throw Failed{Error{Code::corrupt, "office.decode",
                        "a stored record has an unknown format; it was written by a newer program "
                        "or is damaged; nothing was changed"}};
   }
@@ -139,10 +139,9 @@ void Encoder::maybe_time(const std::optional<TimePoint>& value) {
 }
 
 void Decoder::damaged() {
-  throw Failed{Error{Code::corrupt, "sqlite.decode",
+  throw Failed{Error{Code::corrupt, "office.decode",
                      "a stored record is damaged: its bytes end early or mean nothing; nothing was "
-                     "changed; restore a backup or run `sqlite3 office.db 'PRAGMA "
-                     "integrity_check'` to see how far the damage goes"}};
+                     "changed; restore a backup, and have `dlo doctor` look how far it goes"}};
 }
 std::string_view Decoder::take(std::size_t size) {
   if (size > rest_.size()) damaged();
@@ -372,4 +371,4 @@ Headers decode_headers(std::string_view bytes) {
   return take_headers(in);
 }
 
-}  // namespace dlo::sqlite
+}  // namespace dlo::sql

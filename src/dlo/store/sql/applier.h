@@ -1,35 +1,61 @@
-#include "dlo/store/sqlite/applier.h"
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "dlo/core/identity.h"
-#include "dlo/store/sqlite/codec.h"
+#include "dlo/core/result.h"
+#include "dlo/store/change.h"
+#include "dlo/store/query.h"
+#include "dlo/store/sql/codec.h"
+#include "dlo/store/sql/edit.h"
+#include "dlo/store/sql/failed.h"
 
-namespace dlo::sqlite {
-namespace {
+// How changes are carried out on rows, whatever keeps them: `Session` reads and writes single rows
+// of one backend in the transaction under way.
 
-constexpr const char* where = "sqlite.apply";
+namespace dlo::sql {
+namespace applying {
 
-Error no_record() {
+inline constexpr const char* where = "office.apply";
+
+[[nodiscard]] inline Error no_record() {
   return {Code::not_found, where, "there is no such record: it was removed, or never was here"};
 }
 
-Applied answer(const DeadLetter& record) {
+[[nodiscard]] inline Applied answer(const DeadLetter& record) {
   return {Effect::applied, record.version, record.number, 0, std::nullopt};
 }
 
-bool changes_facts(const Transition& t) {
+[[nodiscard]] inline bool changes_facts(const Transition& t) {
   return t.failure || t.description || t.rule || t.fingerprint || t.resolution || t.tags;
 }
 
 /// Status moves look at the head alone; everything else needs what the head does not hold.
-bool needs_facts(const Transition& t, Status from) {
+[[nodiscard]] inline bool needs_facts(const Transition& t, Status from) {
   const bool comes_back = is_closed(from) && is_open(t.to);
   const bool dies = is_live(from) && !is_live(t.to);
   return changes_facts(t) || comes_back || dies || t.died_at;
 }
 
+}  // namespace applying
+
+/// A list of changes and what the asking thread made ready for it.
+template <typename Session>
+struct PreparedList {
+  std::span<const Change> changes;
+  std::vector<std::optional<typename Session::Prepared>> appends;  // one per change
+  std::size_t bytes = 0;                                           // about how much it will write
+};
+
+template <typename Session>
 class Applier {
  public:
-  Applier(Session& session, const std::optional<PreparedAppend>& prepared)
+  using Prepared = typename Session::Prepared;
+  Applier(Session& session, const std::optional<Prepared>& prepared)
       : session_(session), prepared_(prepared) {}
 
   Result<Applied> operator()(const Append& change);
@@ -52,18 +78,19 @@ class Applier {
   [[nodiscard]] std::uint64_t next_change() { return session_.books().next_change(); }
 
   Session& session_;
-  const std::optional<PreparedAppend>& prepared_;
+  const std::optional<Prepared>& prepared_;
 };
 
-Result<Applied> Applier::operator()(const Append& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const Append& change) {
   if (const auto number = session_.insert(*prepared_)) {
     return Applied{Effect::applied, 1, *number, change.record->occurrence, std::nullopt};
   }
   std::optional<Head> existing = session_.find(change.record->id);
   if (!existing) {
-    throw Failed{Error{Code::corrupt, where,
+    throw Failed{Error{Code::corrupt, applying::where,
                        "the index of ids names a record that is not there; nothing was changed; "
-                       "run `sqlite3 office.db 'PRAGMA integrity_check'`"}};
+                       "restore a backup"}};
   }
   if (effect_of(&existing->record, *change.record) == AppendEffect::new_occurrence) {
     return reopen(*existing, change);
@@ -72,7 +99,8 @@ Result<Applied> Applier::operator()(const Append& change) {
   return Applied{Effect::merged, known.version, known.number, known.occurrence, std::nullopt};
 }
 
-Applied Applier::reopen(Head& existing, const Append& change) {
+template <typename Session>
+Applied Applier<Session>::reopen(Head& existing, const Append& change) {
   session_.load_facts(existing);
   session_.load_message(existing);
   const std::int64_t number = existing.record.number;
@@ -86,21 +114,23 @@ Applied Applier::reopen(Head& existing, const Append& change) {
     session_.add_attempt(number, tries++, attempt);
   }
   session_.update({existing, after, std::nullopt, tries, true, true});
-  Applied applied = answer(after);
+  Applied applied = applying::answer(after);
   applied.effect = Effect::reopened;
   applied.occurrence = after.occurrence;
   return applied;
 }
 
-void Applier::add_versions(std::int64_t number, std::size_t known,
-                           const std::vector<Version>& versions) {
+template <typename Session>
+void Applier<Session>::add_versions(std::int64_t number, std::size_t known,
+                                    const std::vector<Version>& versions) {
   for (std::size_t i = known; i < versions.size(); ++i) session_.add_version(number, versions[i]);
 }
 
-Result<Applied> Applier::operator()(const Transition& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const Transition& change) {
   std::optional<Head> before = session_.find(change.id);
-  if (!before) return no_record();
-  const bool with_facts = needs_facts(change, before->record.status);
+  if (!before) return applying::no_record();
+  const bool with_facts = applying::needs_facts(change, before->record.status);
   if (with_facts) session_.load_facts(*before);
   const LeaseToken fresh = change.lease_for && !change.lease
                                ? session_.fresh_token(before->record.number)
@@ -108,31 +138,34 @@ Result<Applied> Applier::operator()(const Transition& change) {
   auto standing = apply_transition(before->record, before->lease, change, fresh, next_change());
   if (!standing) return standing.error();
   const bool facts =
-      changes_facts(change) || before->record.resolution != standing->record.resolution;
+      applying::changes_facts(change) || before->record.resolution != standing->record.resolution;
   session_.update({*before, standing->record, standing->lease, before->tries, facts, false});
-  Applied applied = answer(standing->record);
+  Applied applied = applying::answer(standing->record);
   if (change.lease_for) applied.lease = standing->lease->token;
   return applied;
 }
 
-Result<Applied> Applier::operator()(const SourceSettled& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const SourceSettled& change) {
   session_.settle_source(change.id, change.occurrence);
   return Applied{};
 }
 
-Result<Applied> Applier::operator()(const AddAttempt& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const AddAttempt& change) {
   std::optional<Head> before = session_.find(change.id);
-  if (!before) return no_record();
+  if (!before) return applying::no_record();
   session_.add_attempt(before->record.number, before->tries, encode_attempt(change.attempt));
   DeadLetter after = before->record;
   touch(after, next_change());
   session_.update({*before, after, before->lease, before->tries + 1, false, false});
-  return answer(after);
+  return applying::answer(after);
 }
 
-Result<Applied> Applier::operator()(const AddVersion& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const AddVersion& change) {
   std::optional<Head> before = session_.find(change.id);
-  if (!before) return no_record();
+  if (!before) return applying::no_record();
   if (auto fine = check_version(before->record, change.expected_version); !fine) {
     return fine.error();
   }
@@ -145,13 +178,15 @@ Result<Applied> Applier::operator()(const AddVersion& change) {
   DeadLetter after = before->record;
   touch(after, next_change());
   session_.update({*before, after, before->lease, before->tries, false, false});
-  return answer(after);
+  return applying::answer(after);
 }
 
-Result<Applied> Applier::operator()(const EditGroup& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const EditGroup& change) {
   GroupSummary* group = session_.books().group(change.fingerprint);
   if (group == nullptr) {
-    return Error{Code::not_found, where, "nothing ever died of this, so there is no such group"};
+    return Error{Code::not_found, applying::where,
+                 "nothing ever died of this, so there is no such group"};
   }
   if (auto fine = edit_group(*group, change); !fine) return fine.error();
   session_.mark_written();
@@ -160,8 +195,9 @@ Result<Applied> Applier::operator()(const EditGroup& change) {
   return applied;
 }
 
-Applied Applier::put(const Regrouping& groups) {
-  Books& books = session_.books();
+template <typename Session>
+Applied Applier<Session>::put(const Regrouping& groups) {
+  auto& books = session_.books();
   for (const Strand& strand : groups.strands) books.put_strand(strand);
   if (groups.strands.empty()) books.remove_strand(groups.whole.fingerprint);
   if (groups.out) {
@@ -175,8 +211,9 @@ Applied Applier::put(const Regrouping& groups) {
   return applied;
 }
 
-Result<Applied> Applier::operator()(const MergeGroups& change) {
-  Books& books = session_.books();
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const MergeGroups& change) {
+  auto& books = session_.books();
   auto merged =
       merge_groups(change, books.group(change.from), books.strands_of(change.from),
                    books.group(change.into), books.strands_of(change.into), next_change());
@@ -185,8 +222,9 @@ Result<Applied> Applier::operator()(const MergeGroups& change) {
   return put(*merged);
 }
 
-Result<Applied> Applier::operator()(const SplitGroup& change) {
-  Books& books = session_.books();
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const SplitGroup& change) {
+  auto& books = session_.books();
   const Strand* strand = books.strand(change.fingerprint);
   const Id128 group = strand == nullptr ? change.fingerprint : strand->into;
   auto split = split_group(change, books.group(group), books.strands_of(group));
@@ -194,7 +232,8 @@ Result<Applied> Applier::operator()(const SplitGroup& change) {
   return put(*split);
 }
 
-Result<Applied> Applier::operator()(const PutDocument& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const PutDocument& change) {
   const auto version = session_.document_version(change.kind, change.key);
   if (auto fine = check_document(version, change.expected_version); !fine) return fine.error();
   Applied applied;
@@ -202,7 +241,8 @@ Result<Applied> Applier::operator()(const PutDocument& change) {
   return applied;
 }
 
-Result<Applied> Applier::operator()(const JobCheckpoint& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const JobCheckpoint& change) {
   const std::string items = job_item_kind(change.job);
   for (const auto& [id, outcome] : change.outcomes) {
     session_.put_document(items, to_string(id), outcome);
@@ -212,15 +252,17 @@ Result<Applied> Applier::operator()(const JobCheckpoint& change) {
   return applied;
 }
 
-Result<Applied> Applier::operator()(const AddAudit& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const AddAudit& change) {
   Applied applied;
   applied.number = static_cast<std::int64_t>(session_.add_audit(change));
   return applied;
 }
 
-Result<Applied> Applier::operator()(const Remove& change) {
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const Remove& change) {
   std::optional<Head> before = session_.find(change.id);
-  if (!before) return no_record();
+  if (!before) return applying::no_record();
   if (auto fine = check_removable(before->record); !fine) return fine.error();
   session_.remove(*before);
   Applied applied;
@@ -228,10 +270,10 @@ Result<Applied> Applier::operator()(const Remove& change) {
   return applied;
 }
 
-}  // namespace
-
-Result<PreparedList> prepare(std::span<const Change> changes) {
-  PreparedList list{changes, {}, 0};
+/// invalid_argument: a change that no state of the office could accept.
+template <typename Session>
+[[nodiscard]] Result<PreparedList<Session>> prepare_list(std::span<const Change> changes) {
+  PreparedList<Session> list{changes, {}, 0};
   list.appends.resize(changes.size());
   for (std::size_t i = 0; i < changes.size(); ++i) {
     if (auto fine = check(changes[i]); !fine) {
@@ -239,7 +281,7 @@ Result<PreparedList> prepare(std::span<const Change> changes) {
     }
     list.bytes += 512;
     if (const auto* append = std::get_if<Append>(&changes[i])) {
-      list.appends[i] = prepare(*append);
+      list.appends[i] = Session::prepare(*append);
       const auto& payload = append->record->message->payload;
       list.bytes += list.appends[i]->facts.size() + (payload ? payload->size() : 0);
     }
@@ -250,19 +292,22 @@ Result<PreparedList> prepare(std::span<const Change> changes) {
   return list;
 }
 
-Result<std::vector<Applied>> carry_out(Session& session, const PreparedList& list) {
+/// Carries out a list in the transaction under way. An error is about the list, not the office;
+/// what earlier changes of it wrote is still there, for the caller to undo. Throws `Failed`.
+template <typename Session>
+[[nodiscard]] Result<std::vector<Applied>> carry_out(Session& session,
+                                                     const PreparedList<Session>& list) {
   std::vector<Applied> answers;
   answers.reserve(list.changes.size());
   for (std::size_t i = 0; i < list.changes.size(); ++i) {
-    auto applied = std::visit(Applier(session, list.appends[i]), list.changes[i]);
+    auto applied = std::visit(Applier<Session>(session, list.appends[i]), list.changes[i]);
     if (!applied) return at_place(applied.error(), i, list.changes.size(), list.changes[i]);
     answers.push_back(std::move(*applied));
   }
   return answers;
 }
 
-namespace {
-
+template <typename Session>
 void take_back_ended(Session& session, TimePoint now) {
   constexpr std::size_t at_once = 1000;
   for (std::vector<Head> ended; !(ended = session.ended_leases(now, at_once)).empty();) {
@@ -277,10 +322,15 @@ void take_back_ended(Session& session, TimePoint now) {
   }
 }
 
-}  // namespace
+/// A lease that was handed out. The record's message and facts are still to be read.
+struct Leased {
+  Head head;  // as after the claim
+  Status was = Status::waiting;
+};
 
-std::vector<Leased> lease_due(Session& session, std::size_t limit, TimePoint now, Millis lease_for,
-                              const ClaimFrom& from) {
+template <typename Session>
+[[nodiscard]] std::vector<Leased> lease_due(Session& session, std::size_t limit, TimePoint now,
+                                            Millis lease_for, const ClaimFrom& from) {
   take_back_ended(session, now);
   std::vector<Leased> leased;
   if (limit == 0) return leased;
@@ -296,8 +346,9 @@ std::vector<Leased> lease_due(Session& session, std::size_t limit, TimePoint now
   return leased;
 }
 
-std::vector<bool> renew_leases(Session& session, std::span<const LeaseToken> leases, TimePoint now,
-                               Millis lease_for) {
+template <typename Session>
+[[nodiscard]] std::vector<bool> renew_leases(Session& session, std::span<const LeaseToken> leases,
+                                             TimePoint now, Millis lease_for) {
   std::vector<bool> answers;
   answers.reserve(leases.size());
   for (const LeaseToken& token : leases) {
@@ -309,4 +360,4 @@ std::vector<bool> renew_leases(Session& session, std::span<const LeaseToken> lea
   return answers;
 }
 
-}  // namespace dlo::sqlite
+}  // namespace dlo::sql
