@@ -61,8 +61,11 @@ endfunction()
 # one precompiled header (tests/support/pch.h). LABELS are chosen with ctest -L; `threads` says that
 # the program has more than one, and makes it part of the target `threaded` for the thread sanitizer.
 function(dlo_test name)
-  cmake_parse_arguments(ARG "" "FOLDER;TIMEOUT" "LINK;LABELS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "FOLDER;TIMEOUT" "LINK;LABELS;SOURCES;EXCEPT" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*.cc)
+  foreach(left_out IN LISTS ARG_EXCEPT)
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/${left_out})
+  endforeach()
   list(APPEND sources ${ARG_SOURCES})
   if(NOT sources)
     return()

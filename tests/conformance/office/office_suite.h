@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/must.h"
+#include "support/require.h"
 
 #include "dlo/store/office.h"
 #include "dlo/store/poison_book.h"
@@ -43,7 +44,7 @@ std::string backend_name(const ::testing::TestParamInfo<OfficeBackend>& info);
 /// The contract of dlo/store/office.h, executable.
 class OfficeSuite : public ::testing::TestWithParam<OfficeBackend> {
  protected:
-  void SetUp() override { kept_ = GetParam().make_empty(); }
+  void SetUp() override { SKIP_WITHOUT_SERVER(kept_ = GetParam().make_empty()); }
 
   [[nodiscard]] Office& office() { return kept_->office(); }
   [[nodiscard]] Ledger& ledger();

@@ -1,0 +1,125 @@
+#include "dlo/postgres/params.h"
+
+namespace dlo::postgres {
+namespace {
+
+// pg_type.dat: these numbers never change.
+constexpr std::uint32_t bytea = 17, int8 = 20, int4 = 23, bytea_array = 1001, int4_array = 1007,
+                        int8_array = 1016;
+
+template <typename Number>
+void put(std::string& out, Number value) {
+  const auto bits = static_cast<std::make_unsigned_t<Number>>(value);
+  for (std::size_t i = sizeof(Number); i-- > 0;) {
+    out.push_back(static_cast<char>(static_cast<unsigned char>(bits >> (8U * i))));
+  }
+}
+
+/// One dimension from 1, no nulls; what an array begins with.
+std::string array_head(std::uint32_t element, std::size_t size) {
+  std::string out;
+  put<std::int32_t>(out, size == 0 ? 0 : 1);
+  put<std::int32_t>(out, 0);
+  put(out, element);
+  if (size == 0) return out;
+  put(out, static_cast<std::int32_t>(size));
+  put<std::int32_t>(out, 1);
+  return out;
+}
+
+template <typename Number>
+std::string array_of(std::uint32_t element, const std::vector<Number>& values) {
+  std::string out = array_head(element, values.size());
+  for (const Number value : values) {
+    put(out, static_cast<std::int32_t>(sizeof(Number)));
+    put(out, value);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string bytes_of(const Id128& id) {
+  std::string out;
+  put(out, id.high);
+  put(out, id.low);
+  return out;
+}
+
+void Params::add_kept(std::uint32_t type, std::string_view bytes) {
+  places_.push_back({nullptr, kept_.size(), bytes.size(), false});
+  kept_.append(bytes);
+  types_.push_back(type);
+}
+
+void Params::add_number(std::int64_t value) {
+  std::string bytes;
+  put(bytes, value);
+  add_kept(int8, bytes);
+}
+
+void Params::add_null(bool is_bytes) {
+  places_.push_back({nullptr, 0, 0, true});
+  types_.push_back(is_bytes ? bytea : int8);
+}
+
+void Params::add(std::string_view value) {
+  // libpq takes a null pointer for NULL, also where the length is zero.
+  static const char* const nothing = "";
+  places_.push_back({value.data() == nullptr ? nothing : value.data(), 0, value.size(), false});
+  types_.push_back(bytea);
+}
+
+void Params::add(const Id128& value) {
+  add_kept(bytea, bytes_of(value));
+}
+
+void Params::add(const std::vector<std::int64_t>& values) {
+  add_kept(int8_array, array_of(int8, values));
+}
+
+void Params::add(const std::vector<std::int32_t>& values) {
+  add_kept(int4_array, array_of(int4, values));
+}
+
+void Params::add(const std::optional<std::vector<std::int32_t>>& values) {
+  if (values) return add(*values);
+  places_.push_back({nullptr, 0, 0, true});
+  types_.push_back(int4_array);
+}
+
+void Params::add(const std::vector<std::string>& values) {
+  std::string out = array_head(bytea, values.size());
+  for (const std::string& value : values) {
+    put(out, static_cast<std::int32_t>(value.size()));
+    out += value;
+  }
+  add_kept(bytea_array, out);
+}
+
+void Params::add(const std::vector<Id128>& values) {
+  std::string out = array_head(bytea, values.size());
+  for (const Id128& value : values) {
+    put<std::int32_t>(out, 16);
+    out += bytes_of(value);
+  }
+  add_kept(bytea_array, out);
+}
+
+void Params::lay_out(std::vector<const char*>& values, std::vector<int>& lengths) const {
+  values.clear();
+  lengths.clear();
+  for (const Place& place : places_) {
+    const char* at = place.borrowed != nullptr ? place.borrowed : kept_.data() + place.offset;
+    values.push_back(place.null ? nullptr : at);
+    lengths.push_back(static_cast<int>(place.size));
+  }
+}
+
+std::size_t Params::bytes() const noexcept {
+  std::size_t sum = 0;
+  for (const Place& place : places_) sum += place.size;
+  return sum;
+}
+
+}  // namespace dlo::postgres

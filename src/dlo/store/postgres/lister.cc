@@ -1,0 +1,326 @@
+#include "dlo/store/postgres/lister.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "dlo/store/postgres/columns.h"
+#include "dlo/store/postgres/reading.h"
+#include "dlo/store/postgres/words.h"
+#include "dlo/store/row_text.h"
+#include "dlo/store/rules.h"
+#include "dlo/store/sql/codec.h"
+
+namespace dlo::postgres {
+
+using namespace sql;  // NOLINT: what every office on SQL shares
+
+namespace {
+
+/// So many records are judged one by one before a word index is asked: common words are found
+/// sooner like that.
+constexpr std::size_t tried_rows = 1'000;
+
+constexpr int facts_column = 34, envelope_column = 35, payload_column = 36;
+
+std::vector<std::int64_t> numbers_of(const std::vector<Status>& statuses) {
+  std::vector<std::int64_t> numbers;
+  for (const Status status : statuses) numbers.push_back(static_cast<std::int64_t>(status));
+  return numbers;
+}
+
+}  // namespace
+
+Lister::Lister(Connection& db, const Query& query)
+    : db_(db),
+      query_(query),
+      tests_(query),
+      error_words_(words_of(query.error_words)),
+      payload_words_(words_of(query.payload_words)),
+      statuses_(query.statuses),
+      newest_first_(query.order == Order::newest_first),
+      place_(query.after) {
+  if (statuses_.empty()) {
+    for (const Status status : all_statuses()) {
+      if (!is_live(status)) statuses_.push_back(status);
+    }
+  }
+  std::ranges::sort(statuses_);
+  statuses_.erase(std::ranges::unique(statuses_).begin(), statuses_.end());
+  reads_facts_ = tests_.look_at(Part::facts) || !error_words_.empty();
+  reads_envelope_ = tests_.look_at(Part::envelope);
+  reads_payload_ = tests_.look_at(Part::payload) || !payload_words_.empty();
+  const Millis longest = std::chrono::hours{24};
+  deadline_ = Clock::now() + std::clamp(query.time_box, Millis{0}, longest);
+}
+
+Lister::Clock::duration Lister::time_left() const {
+  return deadline_ - Clock::now();
+}
+
+std::size_t Lister::chunk() const {
+  if (reads_payload_) return std::clamp<std::size_t>(query_.limit, 1, 100);  // they may be large
+  const bool is_judged = reads_facts_ || reads_envelope_ || tests_.look_at(Part::head);
+  return is_judged ? 500 : std::min<std::size_t>(query_.limit, 10'000);
+}
+
+std::size_t Lister::stride() const {
+  if (reads_payload_) return 100;
+  return reads_facts_ || reads_envelope_ ? 500 : 2'000;
+}
+
+std::string Lister::order(const char* table) const {
+  const std::string t(table);
+  const char* way = newest_first_ ? " DESC" : "";
+  return " ORDER BY " + t + ".died_at" + way + ", " + t + ".number" + way;
+}
+
+std::string Lister::reverse_order() const {
+  const char* way = newest_first_ ? "" : " DESC";
+  return std::string(" ORDER BY r.died_at") + way + ", r.number" + way;
+}
+
+std::string Lister::columns() const {
+  return head_columns + (reads_facts_ ? ", d.facts" : ", NULL::bytea") +
+         (reads_envelope_ ? ", b.envelope" : ", NULL::bytea") +
+         (reads_payload_ ? ", b.payload" : ", NULL::bytea");
+}
+
+std::string Lister::joins() const {
+  std::string joins;
+  if (reads_facts_) joins += " LEFT JOIN details d ON d.number = r.number";
+  if (reads_envelope_ || reads_payload_) joins += " LEFT JOIN bodies b ON b.number = r.number";
+  return joins;
+}
+
+void Lister::add_text(Statement& s, const char* column,
+                      const std::optional<std::string>& value) const {
+  if (!value) return;
+  s.where += std::string(" AND r.") + column + " = " + s.add(*value);
+}
+
+void Lister::add_heads(Statement& s) const {
+  const Query& q = query_;
+  // Those that an index holds the beginning of.
+  for (const auto& [column, value] : {std::pair("source", &q.source),
+                                      {"event_type", &q.event_type},
+                                      {"key", &q.key},
+                                      {"message_id", &q.message_id},
+                                      {"instance", &q.instance}}) {
+    if (!*value) continue;
+    const std::string whole = s.add(**value);
+    const std::string beginning =
+        s.add((*value)->substr(0, 128).empty() ? std::string_view("")
+                                               : std::string_view(**value).substr(0, 128));
+    s.where += std::string(" AND substr(r.") + column + ", 1, 128) = " + beginning + " AND r." +
+               column + " = " + whole;
+    // For the planner: the index leaves these out.
+    if (!(*value)->empty() &&
+        (column == std::string_view("key") || column == std::string_view("message_id"))) {
+      s.where += std::string(" AND r.") + column + " <> ''";
+    }
+  }
+  add_text(s, "category", q.category);
+  add_text(s, "error_type", q.error_type);
+  add_text(s, "reason", q.reason);
+  if (q.group && q.fingerprints.empty()) s.where += " AND r.grp = " + s.add(*q.group);
+  if (q.group && !q.fingerprints.empty())
+    s.where += " AND r.grp = ANY(" + s.add(q.fingerprints) + ")";
+  if (!q.ids.empty()) {
+    const std::vector<Id128> ids(q.ids.begin(), q.ids.end());
+    s.where += " AND r.id = ANY(" + s.add(ids) + ")";
+  }
+  if (q.source_unsettled) {
+    s.where += std::string(" AND r.flags & ") + std::to_string(flag::source_unsettled) +
+               (*q.source_unsettled ? " <> 0" : " = 0");
+  }
+  if (!error_words_.empty()) {
+    s.where += " AND r.number IN (SELECT number FROM details WHERE words @> " +
+               s.add(word_hashes(q.error_words)) + ")";
+  }
+  if (!payload_words_.empty()) {
+    s.where += " AND r.number IN (SELECT number FROM bodies WHERE words IS NOT NULL AND words @> " +
+               s.add(word_hashes(q.payload_words)) + ")";
+  }
+}
+
+void Lister::add_numbers(Statement& s) const {
+  const Query& q = query_;
+  const auto bound = [&](const char* test, const auto& value) {
+    if (value) s.where += std::string(" AND r.") + test + " " + s.add(*value);
+  };
+  bound("next_retry_at >=", q.next_retry_from);
+  bound("next_retry_at <", q.next_retry_until);
+  bound("attempts >", q.attempts_over);
+  bound("attempts <", q.attempts_below);
+  bound("replays >", q.replays_over);
+  bound("replays <", q.replays_below);
+  if (q.changed_up_to) {
+    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+    s.where += " AND r.change <= " + s.add(std::min(*q.changed_up_to, most));
+  }
+}
+
+void Lister::add_place(Statement& s) const {
+  if (query_.from) s.where += " AND r.died_at >= " + s.add(*query_.from);
+  if (query_.until) s.where += " AND r.died_at < " + s.add(*query_.until);
+  if (!place_) return;
+  s.where += std::string(" AND (r.died_at, r.number) ") + (newest_first_ ? "<" : ">") + " (" +
+             s.add(place_->died_at);
+  s.where += ", " + s.add(place_->number) + ")";
+}
+
+/// Ranges that an index holds in page order: of a status, or of a class where another field leads.
+std::vector<std::string> Lister::parts() const {
+  const Query& q = query_;
+  const bool has_lead = q.source || q.event_type || q.key || q.message_id || q.instance || q.group;
+  std::vector<std::string> parts;
+  if (!has_lead) {
+    for (const Status status : statuses_) {
+      parts.push_back("r.status = " + std::to_string(static_cast<int>(status)));
+    }
+    return parts;
+  }
+  for (const StatusClass each : {StatusClass::live, StatusClass::open, StatusClass::closed}) {
+    std::string among;
+    for (const Status status : statuses_) {
+      if (class_of(status) != each) continue;
+      among += (among.empty() ? "" : ", ") + std::to_string(static_cast<int>(status));
+    }
+    if (among.empty()) continue;
+    parts.push_back("r.class = " + std::to_string(static_cast<int>(each)) + " AND r.status IN (" +
+                    among + ")");
+  }
+  return parts;
+}
+
+std::optional<Lister::Step> Lister::seek(Page& page, Clock::duration time) {
+  Statement s;
+  add_heads(s);
+  add_numbers(s);
+  add_place(s);
+  const std::string limit = s.add(chunk());
+  std::string rows;
+  // Word indexes and ids are looked up once, not once for each range.
+  if (!error_words_.empty() || !payload_words_.empty() || !query_.ids.empty()) {
+    rows = "(SELECT r.* FROM records r WHERE r.status = ANY(" + s.add(numbers_of(statuses_)) + ")" +
+           s.where + order("r") + " LIMIT " + limit + ")";
+  } else {
+    for (const std::string& part : parts()) {
+      rows += (rows.empty() ? "(SELECT r.* FROM records r WHERE "
+                            : " UNION ALL (SELECT r.* FROM records r WHERE ") +
+              part + s.where + order("r") + " LIMIT " + limit + ")";
+    }
+  }
+  const auto millis = std::chrono::duration_cast<Millis>(time).count();
+  const std::string timeout = std::to_string(std::max<std::int64_t>(millis, 1));
+  send_snapshot(db_);
+  db_.send("SET LOCAL statement_timeout = " + timeout, Params(), Plan::once);
+  db_.send("SELECT " + columns() + " FROM (SELECT * FROM (" + rows + ") r" + order("r") +
+               " LIMIT " + limit + ") r" + joins() + order("r"),
+           s.params, Plan::once);
+  db_.send("COMMIT");
+  try {
+    const std::vector<Rows> answers = db_.finish();
+    const Rows& found = answers[2];
+    return take(page, found, static_cast<std::size_t>(found.size()) < chunk());
+  } catch (const Failed& failed) {
+    if (failed.trouble != Trouble::cancelled) throw;
+    db_.run("ROLLBACK");
+    return std::nullopt;
+  }
+}
+
+Lister::Step Lister::walk(Page& page, std::size_t records) {
+  Statement s;
+  add_place(s);
+  const std::string limit = s.add(records);
+  std::string rows;
+  for (const Status status : statuses_) {
+    rows += (rows.empty() ? "(SELECT r.* FROM records r WHERE r.status = "
+                          : " UNION ALL (SELECT r.* FROM records r WHERE r.status = ") +
+            std::to_string(static_cast<int>(status)) + s.where + order("r") + " LIMIT " + limit +
+            ")";
+  }
+  const std::string step =
+      "(SELECT * FROM (" + rows + ") r" + order("r") + " LIMIT " + limit + ") r";
+  Statement filter;
+  filter.params = s.params;
+  add_heads(filter);
+  add_numbers(filter);
+  send_snapshot(db_);
+  db_.send(
+      "SELECT " + columns() + " FROM " + step + joins() + " WHERE true" + filter.where + order("r"),
+      filter.params, Plan::once);
+  db_.send(
+      "SELECT r.died_at, r.number, count(*) OVER () FROM " + step + reverse_order() + " LIMIT 1",
+      s.params, Plan::once);
+  db_.send("COMMIT");
+  const std::vector<Rows> answers = db_.finish();
+  if (take(page, answers[1], true) == Step::full) return Step::full;
+  if (answers[2].empty()) return Step::end;
+  const Row last = answers[2].front();
+  place_ = Cursor{last.time(0), last.number(1)};
+  return last.as<std::size_t>(2) < records ? Step::end : Step::more;
+}
+
+Lister::Step Lister::take(Page& page, const Rows& rows, bool all) {
+  for (const Row row : rows) {
+    if (page.rows.size() == query_.limit) return Step::full;
+    place_ = Cursor{row.time(column::died_at), row.number(column::number)};
+    if (fits(row)) add_row(page, row);
+  }
+  if (page.rows.size() == query_.limit) return Step::full;
+  return all ? Step::end : Step::more;
+}
+
+bool Lister::fits(const Row& row) const {
+  const bool judged = !error_words_.empty() || !payload_words_.empty() ||
+                      tests_.look_at(Part::head) || tests_.look_at(Part::facts) ||
+                      reads_envelope_ || reads_payload_;
+  if (!judged) return true;
+  Head head = read_head(row);
+  if (!row.is_null(facts_column)) decode_facts(row.view(facts_column), head.record);
+  if (!row.is_null(envelope_column)) decode_envelope(row.view(envelope_column), *head.message);
+  if (!row.is_null(payload_column)) head.message->payload = row.text(payload_column);
+  if (!error_words_.empty() && !has_words(searched_error(head.record.failure), error_words_)) {
+    return false;
+  }
+  if (!payload_words_.empty()) {
+    if ((head.flags & flag::payload_searched) == 0) return false;
+    if (!has_words(searched_payload(*head.message), payload_words_)) return false;
+  }
+  return tests_.fit(head.record, Part::head) && tests_.fit(head.record, Part::facts) &&
+         tests_.fit(head.record, Part::envelope) && tests_.fit(head.record, Part::payload);
+}
+
+void Lister::add_row(Page& page, const Row& row) const {
+  page.rows.push_back(read_row(row));
+  if ((row.as<std::uint32_t>(column::flags) & flag::text_cut) != 0) {
+    page.rows.back().error_text = cut_row_text(row.view(column::error_text));
+  }
+}
+
+Page Lister::list() {
+  Page page;
+  if (query_.limit == 0) return page;
+  const bool by_words = !error_words_.empty() || !payload_words_.empty();
+  bool may_seek = query_.time_box > Millis{0};
+  bool tried = !by_words;
+  for (;;) {
+    std::optional<Step> step;
+    if (!std::exchange(tried, true)) {
+      step = walk(page, tried_rows);
+    } else if (may_seek && time_left() > Clock::duration{}) {
+      step = seek(page, time_left() * 3 / 4);
+      may_seek = step.has_value();
+    }
+    if (!step) step = walk(page, stride());
+    if (*step == Step::end) return page;
+    page.partial = *step == Step::more && time_left() <= Clock::duration{};
+    if (*step == Step::more && !page.partial) continue;
+    page.next = place_;
+    return page;
+  }
+}
+
+}  // namespace dlo::postgres

@@ -1,0 +1,379 @@
+#include "dlo/store/postgres/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "dlo/store/postgres/columns.h"
+#include "dlo/store/postgres/words.h"
+#include "dlo/store/sql/codec.h"
+
+namespace dlo::postgres {
+
+using namespace sql;  // NOLINT: what every office on SQL shares
+
+namespace {
+
+constexpr int facts_column = 34;
+
+const std::string heads_by_id = "SELECT " + head_columns + " FROM records r WHERE r.id = ANY($1)";
+const std::string heads_with_facts =
+    "SELECT " + head_columns +
+    ", d.facts FROM records r JOIN details d ON d.number = r.number WHERE r.id = ANY($1)";
+const std::string heads_by_number =
+    "SELECT " + head_columns + " FROM records r WHERE r.number = ANY($1)";
+const std::string lock_office = "SELECT pg_advisory_xact_lock($1)";
+const std::string read_documents =
+    "SELECT kind, key, version FROM documents WHERE (kind, key) IN "
+    "(SELECT * FROM unnest($1::bytea[], $2::bytea[]))";
+const std::string read_document = "SELECT version FROM documents WHERE kind = $1 AND key = $2";
+const std::string write_mark =
+    "INSERT INTO writers(id, mark) VALUES($1, $2) ON CONFLICT(id) DO UPDATE SET mark = "
+    "excluded.mark, since = now()";
+const std::string ended =
+    "SELECT " + head_columns +
+    " FROM records r WHERE r.lease_until <= $1 ORDER BY r.lease_until LIMIT $2";
+
+std::uint64_t draw() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+/// The lock of one schema: not that of its neighbours in the same database.
+std::int64_t lock_of(const std::string& schema) {
+  std::uint64_t hash = 0xCBF29CE484222325ULL;
+  for (const char c : "dlo writes " + schema) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  }
+  return static_cast<std::int64_t>(hash);
+}
+
+std::vector<Id128> list_of(const std::set<RecordId>& ids) {
+  return {ids.begin(), ids.end()};
+}
+
+}  // namespace
+
+sql::Failed translated(const Failed& failed) {
+  switch (failed.trouble) {
+    case Trouble::collision:
+    case Trouble::lost:
+      return {failed.error, Loss::again};
+    case Trouble::cancelled:
+      return {failed.error, Loss::final_answer};
+    case Trouble::statement:
+      break;
+  }
+  const bool waited = failed.state == "55P03";
+  return {failed.error, waited ? Loss::final_answer : Loss::rolled_back};
+}
+
+PreparedAppend Session::prepare(const Append& append) {
+  PreparedAppend prepared{prepare_append(append), {}, {}};
+  prepared.error_words = word_hashes(prepared.words);
+  prepared.payload_words = word_hashes(searched_payload(*append.record->message));
+  return prepared;
+}
+
+Session::Session(Link link, const std::string& schema,
+                 std::function<bool(const std::string&)> searches_payload)
+    : link_(std::move(link)),
+      lock_(lock_of(schema)),
+      searches_payload_(std::move(searches_payload)),
+      books_(link_),
+      lease_epoch_(draw()) {
+  writer_.high = draw();
+  writer_.low = draw();
+}
+
+void Session::begin() {
+  translating([&] {
+    desk_.clear();
+    expected_.clear();
+    expected_with_facts_.clear();
+    expected_groups_.clear();
+    expected_documents_.clear();
+    expected_numbers_.clear();
+    wrote_ = dirty_ = false;
+    Connection& db = link_.use();
+    if (db.in_transaction()) db.run("ROLLBACK");
+  });
+}
+
+void Session::expect(const Change& change) {
+  struct Expecting {
+    Session& s;
+    void operator()(const Append& c) const {
+      s.expected_.insert(c.record->id);
+      s.expected_groups_.insert(c.record->fingerprint.hash);
+    }
+    void operator()(const Transition& c) const {
+      s.expected_with_facts_.insert(c.id);
+      if (c.fingerprint) s.expected_groups_.insert(c.fingerprint->hash);
+    }
+    void operator()(const SourceSettled& c) const { s.expected_.insert(c.id); }
+    void operator()(const AddAttempt& c) const { s.expected_.insert(c.id); }
+    void operator()(const AddVersion& c) const { s.expected_.insert(c.id); }
+    void operator()(const EditGroup& c) const { s.expected_groups_.insert(c.fingerprint); }
+    void operator()(const MergeGroups& c) const {
+      s.expected_groups_.insert(c.from);
+      s.expected_groups_.insert(c.into);
+    }
+    void operator()(const SplitGroup& c) const { s.expected_groups_.insert(c.fingerprint); }
+    void operator()(const PutDocument& c) const { s.expected_documents_.insert({c.kind, c.key}); }
+    void operator()(const JobCheckpoint&) const {}
+    void operator()(const AddAudit&) const {}
+    void operator()(const Remove& c) const { s.expected_.insert(c.id); }
+  };
+  std::visit(Expecting{*this}, change);
+}
+
+void Session::send_begin() {
+  Connection& db = link_.use();
+  db.send("BEGIN");
+  db.send(lock_office, Params(lock_));
+  db.send(Books::read_office);
+}
+
+void Session::look_up() {
+  translating([&] {
+    Connection& db = link_.use();
+    send_begin();
+    for (const RecordId& id : expected_with_facts_) expected_.erase(id);
+    db.send(heads_by_id, Params(list_of(expected_)));
+    db.send(heads_with_facts, Params(list_of(expected_with_facts_)));
+    db.send(heads_by_number, Params(expected_numbers_));
+    std::vector<std::string> kinds;
+    std::vector<std::string> keys;
+    for (const auto& [kind, key] : expected_documents_) {
+      kinds.push_back(kind);
+      keys.push_back(key);
+    }
+    db.send(read_documents, Params(kinds, keys));
+    const std::vector<Rows> answers = db.finish();
+    if (answers[2].empty()) {
+      throw Failed{
+          Error{Code::corrupt, "postgres", "the table `office` has lost its row; restore a backup"},
+          Trouble::statement, ""};
+    }
+    books_.open(answers[2].front());
+    lay_rows(answers[3], false);
+    lay_rows(answers[4], true);
+    lay_rows(answers[5], false);
+    for (const Row row : answers[6]) {
+      desk_.lay(DocumentKey(row.text(0), row.text(1)),
+                {row.as<std::uint64_t>(2), std::nullopt, false});
+    }
+    for (const RecordId& id : expected_) desk_.lay(id, {});
+    for (const RecordId& id : expected_with_facts_) desk_.lay(id, {});
+    for (const DocumentKey& key : expected_documents_) desk_.lay(key, {});
+    books_.look_up(fingerprints_to_read());
+  });
+}
+
+std::vector<Id128> Session::fingerprints_to_read() {
+  for (const auto& [id, sheet] : desk_.sheets()) {
+    if (sheet.head) expected_groups_.insert(sheet.head->record.fingerprint.hash);
+  }
+  return {expected_groups_.begin(), expected_groups_.end()};
+}
+
+void Session::lay_rows(const Rows& rows, bool with_facts) {
+  for (const Row row : rows) {
+    Sheet sheet;
+    sheet.head = read_head(row);
+    sheet.version_there = sheet.head->record.version;
+    sheet.has_facts = with_facts;
+    if (with_facts) decode_facts(row.view(facts_column), sheet.head->record);
+    const RecordId id = sheet.head->record.id;
+    desk_.lay(id, std::move(sheet));
+  }
+}
+
+void Session::set_savepoint() {
+  saved_ = books_.save();
+  desk_.set_way_back();
+}
+
+void Session::back_to_savepoint() {
+  desk_.go_back();
+  books_.restore(std::move(saved_));
+}
+
+void Session::roll_back() noexcept {
+  try {
+    desk_.clear();
+    Connection* db = link_.current();
+    if (db == nullptr) return;
+    if (db->is_lost() || db->in_pipeline() > 0) {
+      link_.drop();
+    } else if (db->in_transaction()) {
+      db->run("ROLLBACK");
+    }
+  } catch (...) {
+    link_.drop();
+  }
+}
+
+void Session::flush() {
+  send_desk();
+  finish_writes();
+}
+
+void Session::finish_writes() {
+  if (link_.use().in_pipeline() == 0) return;
+  const std::vector<Rows> answers = link_.use().finish();
+  for (const std::size_t place : std::exchange(must_write_, {})) {
+    if (answers[place].written() == 1) continue;
+    throw Failed{Error{Code::unavailable, "postgres",
+                       "a record was changed by somebody else while it was being written"},
+                 Trouble::collision, ""};
+  }
+}
+
+void Session::commit() {
+  translating([&] {
+    Connection& db = link_.use();
+    if (!dirty_) return db.run("COMMIT");
+    send_desk();
+    books_.send();
+    db.send(write_mark, Params(writer_, ++mark_));
+    finish_writes();
+    try {
+      db.run("COMMIT");
+    } catch (const Failed& failed) {
+      if (failed.trouble != Trouble::lost) throw;
+      settle_doubt();
+    }
+  });
+}
+
+/// The connection was lost while the server committed. Once the lock is ours the old transaction
+/// is over, and our mark says how.
+void Session::settle_doubt() {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::seconds{10};
+  while (Clock::now() < deadline) {
+    try {
+      link_.drop();
+      Connection& db = link_.use();
+      db.send("BEGIN");
+      db.send(lock_office, Params(lock_));
+      db.send("SELECT mark FROM writers WHERE id = $1", Params(writer_));
+      db.send("COMMIT");
+      const std::vector<Rows> answers = db.finish();
+      const Rows& found = answers[2];
+      if (!found.empty() && found.front().number(0) == mark_) return;
+      throw sql::Failed{Error{Code::unavailable, "postgres",
+                              "the connection was lost and the server rolled back"},
+                        Loss::again};
+    } catch (const Failed&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    }
+  }
+  throw sql::Failed{Error{Code::timed_out, "postgres",
+                          "the connection was lost during the commit and the server did not come "
+                          "back: whether it was written is not known. Read before trying again"},
+                    Loss::final_answer};
+}
+
+Sheet& Session::sheet_of(const RecordId& id) {
+  if (Sheet* known = desk_.find(id)) return *known;
+  lay_rows(link_.use().ask(heads_by_id, Params(std::vector<Id128>{id})), false);
+  return desk_.lay(id, {});
+}
+
+Sheet* Session::sheet_of(std::int64_t number) {
+  if (Sheet* known = desk_.find(number)) return known;
+  lay_rows(link_.use().ask(heads_by_number, Params(std::vector<std::int64_t>{number})), false);
+  return desk_.find(number);
+}
+
+std::optional<Head> Session::find(const RecordId& id) {
+  return sheet_of(id).head;
+}
+
+std::optional<Head> Session::find(std::int64_t number) {
+  const Sheet* sheet = sheet_of(number);
+  return sheet == nullptr ? std::nullopt : sheet->head;
+}
+
+std::optional<std::uint64_t> Session::document_version(const std::string& kind,
+                                                       const std::string& key) {
+  if (const DocumentSheet* known = desk_.find(DocumentKey(kind, key))) return known->version;
+  const Rows rows = link_.use().ask(read_document, Params(kind, key));
+  if (rows.empty()) return std::nullopt;
+  return rows.front().as<std::uint64_t>(0);
+}
+
+std::uint64_t Session::put_document(const std::string& kind, const std::string& key,
+                                    const std::optional<std::string>& body) {
+  DocumentSheet& sheet = desk_.change(DocumentKey(kind, key));
+  sheet.moved = true;
+  sheet.body = body;
+  sheet.version.reset();
+  if (body) sheet.version = books_.next_change();
+  mark_written();
+  return sheet.version.value_or(0);
+}
+
+std::uint64_t Session::add_audit(const AddAudit& act) {
+  const auto [number, hash] = books_.chain(act);
+  desk_.add({number, act, hash});
+  mark_written();
+  return number;
+}
+
+LeaseToken Session::fresh_token(std::int64_t number) noexcept {
+  LeaseToken token;
+  // An odd multiplier permutes: no two leases of this epoch share a first half.
+  token.high = lease_epoch_ + (++leases_) * 0x9E3779B97F4A7C15ULL;
+  token.low = static_cast<std::uint64_t>(number);
+  return token;
+}
+
+std::vector<Head> Session::ended_leases(TimePoint now, std::size_t limit) {
+  flush();
+  std::vector<Head> heads;
+  const Rows rows = link_.use().ask(ended, Params(now, limit));
+  lay_rows(rows, false);
+  for (const Row row : rows) heads.push_back(*sheet_of(RecordId{row.id(column::id)}).head);
+  return heads;
+}
+
+std::vector<Head> Session::due(TimePoint now, const ClaimFrom& from, std::size_t limit) {
+  flush();
+  const std::string of_source =
+      from.source.empty() ? ""
+                          : " AND substr(r.source, 1, 128) = substr($3, 1, 128) AND r.source = $3";
+  const std::string without = from.without.empty() ? "" : " AND r.source <> ALL($4)";
+  const std::size_t bounded = std::min<std::size_t>(limit, 1U << 20U);
+  Connection& db = link_.use();
+  for (std::size_t priority = 0; priority < priorities; ++priority) {
+    db.send("SELECT " + head_columns + " FROM records r WHERE r.priority = " +
+                std::to_string(priority) + " AND r.due_at <= $1" + of_source + without +
+                " ORDER BY r.due_at, r.number LIMIT $2 FOR UPDATE SKIP LOCKED",
+            Params(now, bounded, from.source, from.without));
+  }
+  struct Due {
+    TimePoint turn{};
+    std::int64_t number = 0;
+    RecordId id;
+  };
+  std::vector<Due> found;
+  for (const Rows& rows : db.finish()) {
+    lay_rows(rows, false);
+    for (const Row row : rows) {
+      found.push_back({turn_of(row.time(column::next_retry_at), row.as<Priority>(column::priority)),
+                       row.number(column::number), RecordId{row.id(column::id)}});
+    }
+  }
+  std::ranges::sort(found, {}, [](const Due& due) { return std::pair(due.turn, due.number); });
+  if (found.size() > limit) found.resize(limit);
+  std::vector<Head> heads;
+  for (const Due& due : found) heads.push_back(*sheet_of(due.id).head);
+  return heads;
+}
+
+}  // namespace dlo::postgres
