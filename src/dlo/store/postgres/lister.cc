@@ -108,9 +108,7 @@ void Lister::add_heads(Statement& s) const {
                                       {"instance", &q.instance}}) {
     if (!*value) continue;
     const std::string whole = s.add(**value);
-    const std::string beginning =
-        s.add((*value)->substr(0, 128).empty() ? std::string_view("")
-                                               : std::string_view(**value).substr(0, 128));
+    const std::string beginning = s.add(std::string_view(**value).substr(0, 128));
     s.where += std::string(" AND substr(r.") + column + ", 1, 128) = " + beginning + " AND r." +
                column + " = " + whole;
     // For the planner: the index leaves these out.
