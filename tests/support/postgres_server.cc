@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <netinet/in.h>
 #include <sys/file.h>
@@ -66,6 +67,22 @@ std::string shared_directory() {
          "-" + std::to_string(build);
 }
 
+/// The port of a server that is up; 0 if it is not.
+int port_in(const std::string& file) {
+  std::ifstream text(file);
+  int port = 0;
+  if (!(text >> port)) return 0;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  address.sin_port = ::htons(static_cast<std::uint16_t>(port));
+  const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int connected =
+      ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  ::close(probe);
+  return connected == 0 ? port : 0;
+}
+
 std::string join_shared() {
   const std::string directory = shared_directory();
   // Held until this program ends, however it does.
@@ -73,6 +90,7 @@ std::string join_shared() {
   if (users < 0 || ::flock(users, LOCK_SH) != 0) {
     throw MissingServer("postgres", "cannot lock " + directory + ".users");
   }
+  if (const int port = port_in(directory + "/port"); port != 0) return address_of(port, "postgres");
   return address_of(std::stoi(must_run("shared " + directory)), "postgres");
 }
 

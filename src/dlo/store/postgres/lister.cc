@@ -167,28 +167,41 @@ void Lister::add_place(Statement& s) const {
   s.where += ", " + s.add(place_->number) + ")";
 }
 
-/// Ranges that an index holds in page order: of a status, or of a class where another field leads.
-std::vector<std::string> Lister::parts() const {
-  const Query& q = query_;
-  const bool has_lead = q.source || q.event_type || q.key || q.message_id || q.instance || q.group;
+/// Ranges that an index holds in page order: of a class where all of it is asked for or another
+/// field leads, else of a status.
+std::vector<std::string> Lister::parts(bool has_lead) const {
   std::vector<std::string> parts;
-  if (!has_lead) {
-    for (const Status status : statuses_) {
-      parts.push_back("r.status = " + std::to_string(static_cast<int>(status)));
-    }
-    return parts;
-  }
   for (const StatusClass each : {StatusClass::live, StatusClass::open, StatusClass::closed}) {
-    std::string among;
+    const std::string whole = "r.class = " + std::to_string(static_cast<int>(each));
+    std::vector<std::string> among;
     for (const Status status : statuses_) {
-      if (class_of(status) != each) continue;
-      among += (among.empty() ? "" : ", ") + std::to_string(static_cast<int>(status));
+      if (class_of(status) == each) among.push_back(std::to_string(static_cast<int>(status)));
     }
+    const auto all = std::ranges::count(all_statuses(), each, class_of);
     if (among.empty()) continue;
-    parts.push_back("r.class = " + std::to_string(static_cast<int>(each)) + " AND r.status IN (" +
-                    among + ")");
+    if (static_cast<std::ptrdiff_t>(among.size()) == all) {
+      parts.push_back(whole);
+    } else if (!has_lead) {
+      for (const std::string& status : among) parts.push_back("r.status = " + status);
+    } else {
+      std::string list;
+      for (const std::string& status : among) list += (list.empty() ? "" : ", ") + status;
+      parts.push_back(whole + " AND r.status IN (" + list + ")");
+    }
   }
   return parts;
+}
+
+/// The first rows of all ranges together, in page order.
+std::string Lister::merged(const std::vector<std::string>& parts, const std::string& where,
+                           const std::string& limit) const {
+  std::string rows;
+  for (const std::string& part : parts) {
+    rows += rows.empty() ? "(" : " UNION ALL (";
+    rows += "SELECT r.* FROM records r WHERE " + part;
+    rows += where + order("r") + " LIMIT " + limit + ")";
+  }
+  return "(SELECT * FROM (" + rows + ") r" + order("r") + " LIMIT " + limit + ") r";
 }
 
 std::optional<Lister::Step> Lister::seek(Page& page, Clock::duration time) {
@@ -197,24 +210,18 @@ std::optional<Lister::Step> Lister::seek(Page& page, Clock::duration time) {
   add_numbers(s);
   add_place(s);
   const std::string limit = s.add(chunk());
-  std::string rows;
+  const Query& q = query_;
+  const bool has_lead = q.source || q.event_type || q.key || q.message_id || q.instance || q.group;
+  std::vector<std::string> ranges = parts(has_lead);
   // Word indexes and ids are looked up once, not once for each range.
-  if (!error_words_.empty() || !payload_words_.empty() || !query_.ids.empty()) {
-    rows = "(SELECT r.* FROM records r WHERE r.status = ANY(" + s.add(numbers_of(statuses_)) + ")" +
-           s.where + order("r") + " LIMIT " + limit + ")";
-  } else {
-    for (const std::string& part : parts()) {
-      rows += (rows.empty() ? "(SELECT r.* FROM records r WHERE "
-                            : " UNION ALL (SELECT r.* FROM records r WHERE ") +
-              part + s.where + order("r") + " LIMIT " + limit + ")";
-    }
+  if (!error_words_.empty() || !payload_words_.empty() || !q.ids.empty()) {
+    ranges = {"r.status = ANY(" + s.add(numbers_of(statuses_)) + ")"};
   }
   const auto millis = std::chrono::duration_cast<Millis>(time).count();
   const std::string timeout = std::to_string(std::max<std::int64_t>(millis, 1));
   send_snapshot(db_);
   db_.send("SET LOCAL statement_timeout = " + timeout, Params(), Plan::once);
-  db_.send("SELECT " + columns() + " FROM (SELECT * FROM (" + rows + ") r" + order("r") +
-               " LIMIT " + limit + ") r" + joins() + order("r"),
+  db_.send("SELECT " + columns() + " FROM " + merged(ranges, s.where, limit) + joins() + order("r"),
            s.params, Plan::once);
   db_.send("COMMIT");
   try {
@@ -232,15 +239,7 @@ Lister::Step Lister::walk(Page& page, std::size_t records) {
   Statement s;
   add_place(s);
   const std::string limit = s.add(records);
-  std::string rows;
-  for (const Status status : statuses_) {
-    rows += (rows.empty() ? "(SELECT r.* FROM records r WHERE r.status = "
-                          : " UNION ALL (SELECT r.* FROM records r WHERE r.status = ") +
-            std::to_string(static_cast<int>(status)) + s.where + order("r") + " LIMIT " + limit +
-            ")";
-  }
-  const std::string step =
-      "(SELECT * FROM (" + rows + ") r" + order("r") + " LIMIT " + limit + ") r";
+  const std::string step = merged(parts(false), s.where, limit);
   Statement filter;
   filter.params = s.params;
   add_heads(filter);

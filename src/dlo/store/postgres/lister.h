@@ -42,7 +42,9 @@ class Lister {
   void add_heads(Statement& s) const;
   void add_numbers(Statement& s) const;
   void add_place(Statement& s) const;
-  [[nodiscard]] std::vector<std::string> parts() const;
+  [[nodiscard]] std::vector<std::string> parts(bool has_lead) const;
+  [[nodiscard]] std::string merged(const std::vector<std::string>& parts, const std::string& where,
+                                   const std::string& limit) const;
   [[nodiscard]] std::string order(const char* table) const;
   [[nodiscard]] std::string reverse_order() const;
   [[nodiscard]] std::string columns() const;

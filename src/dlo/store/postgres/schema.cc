@@ -83,6 +83,7 @@ CREATE TABLE records(
   error_text bytea NOT NULL,
   priority smallint NOT NULL) WITH (fillfactor = 90);
 CREATE UNIQUE INDEX records_id ON records(id);
+CREATE INDEX records_class ON records(class, died_at, number);
 CREATE INDEX records_status ON records(status, died_at, number);
 CREATE INDEX records_source ON records(substr(source, 1, 128), class, died_at, number);
 CREATE INDEX records_group ON records(grp, class, died_at, number);
