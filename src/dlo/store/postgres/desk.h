@@ -57,6 +57,14 @@ struct AuditSheet {
   std::string hash;
 };
 
+/// How things lay before one list of changes: only what it touched.
+struct WayBack {
+  std::unordered_map<RecordId, Sheet> sheets;
+  std::map<DocumentKey, DocumentSheet> documents;
+  std::size_t audit = 0;
+  std::size_t gone = 0;
+};
+
 /// The records, documents and audit entries of the transaction under way, as they are by now. What
 /// is changed is changed here first and sent in one go; a list of changes that fails half-way is
 /// undone here, so the server needs no savepoint.
@@ -93,12 +101,6 @@ class Desk {
   [[nodiscard]] std::vector<std::int64_t>& gone() noexcept { return gone_; }
 
  private:
-  struct WayBack {
-    std::unordered_map<RecordId, Sheet> sheets;
-    std::map<DocumentKey, DocumentSheet> documents;
-    std::size_t audit = 0;
-    std::size_t gone = 0;
-  };
   std::unordered_map<RecordId, Sheet> sheets_;
   std::unordered_map<std::int64_t, RecordId> numbers_;
   std::map<DocumentKey, DocumentSheet> documents_;
