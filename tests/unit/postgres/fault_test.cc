@@ -2,6 +2,7 @@
 // is told at once.
 #include <chrono>
 #include <gtest/gtest.h>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -158,6 +159,34 @@ TEST_F(PostgresWithFewConnections, WithoutAFreeConnectionItIsUnavailableUntilThe
     return office != nullptr;
   }));
   must(office->apply(one(1)));
+}
+
+class PostgresWithAStandby : public PostgresOutage {
+ protected:
+  PostgresWithAStandby() { settings_ = {"wal_level=replica", "max_wal_senders=2"}; }
+};
+
+TEST_F(PostgresWithAStandby, ACommitWhoseAnswerWasLostIsNotCarriedOutAgain) {
+  const auto office = open();
+  auto person = postgres::Connection(server_->address(), "");
+  // A standby that never comes: commits are on disk here, but nobody is told.
+  person.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  person.run("SELECT pg_reload_conf()");
+  std::optional<Applied> answer;
+  std::jthread writer([&] {
+    if (const auto applied = office->apply(one(1))) answer = applied->front();
+  });
+  EXPECT_TRUE(eventually([&] {
+    return !person
+                .ask(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = "
+                    "'SyncRep'")
+                .empty();
+  }));
+  writer.join();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->effect, Effect::applied);
+  EXPECT_EQ(must(office->get(id_of(1))).record.version, 1U);
 }
 
 }  // namespace
