@@ -103,6 +103,11 @@ std::vector<Sabotage> claims() {
          std::ranges::sort(claims, std::ranges::greater{},
                            [](const Claim& one) { return one.record.message->priority; });
        })},
+      {"a change of another field puts a record back in its line",
+       {"AChangeOfOtherFieldsKeepsThePriority"},
+       on_move([](Transition& change) {
+         if (change.category && !change.next_retry_at) change.next_retry_at = change.now + hours{1};
+       })},
       {"the next is said to be due too late",
        {"ItIsKnownWhenTheNextIsDueWithoutAsking", "AskingBeforeALeaseEndsIsInVain"},
        on_numbers([](Aggregate& numbers) {

@@ -96,9 +96,9 @@ TEST_F(DeadLetters, OneIsShownWithEverythingAndAnETag) {
   EXPECT_EQ(told.header("ETag"), "\"" + told.at("version") + "\"");
 }
 
-TEST_F(DeadLetters, OneThatIsNotThereIs404AndANonsenseIdIs400) {
+TEST_F(DeadLetters, OneThatIsNotThereIs404ByItsIdAndByItsTaskId) {
   EXPECT_EQ(get("/v1/dead-letters/" + std::string(32, '0')).status(), 404);
-  EXPECT_EQ(get("/v1/dead-letters/abc").status(), 400);
+  EXPECT_EQ(get("/v1/dead-letters/abc").status(), 404);
 }
 
 TEST_F(DeadLetters, FormsAreThoseOfTheDocuments) {  // R14

@@ -196,12 +196,12 @@ TEST_F(Formats, AFailedTaskIsHandedOver) {  // S2-18
   EXPECT_NE(said({"show", "wf_1"}, "json").find(R"("/repo")"), std::string::npos) << err_.str();
 }
 
-TEST_F(Formats, ATaskThatIsNotKeptEndsWithOne) {
+TEST_F(Formats, ATaskThatIsNotKeptSaysWhy) {
   said({"report", "--source", "w", "--error", "x", "--task", "{"});
-  EXPECT_EQ(code_, exit_error);
+  EXPECT_EQ(code_, exit_usage);
   EXPECT_NE(err_.str().find("--task is no JSON"), std::string::npos) << err_.str();
   said({"report", "--source", "w", "--error", "x", "--policy", "sometimes"});
-  EXPECT_EQ(code_, exit_error);
+  EXPECT_EQ(code_, exit_usage);
   EXPECT_NE(err_.str().find("sometimes"), std::string::npos) << err_.str();
   said({"report", "--source", "w", "--error", "x", "--task-id", "a", "--depends-on", "a"});
   EXPECT_EQ(code_, exit_error);
