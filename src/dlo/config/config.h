@@ -34,7 +34,8 @@ struct ExecutorSettings {
   std::string target;               // a URL, a command line, a queue
   std::optional<Millis> timeout{};  // instead of workflow.timeout
   BreakerPolicy circuit{};
-  bool envelope = false;  // it gets tasks together with their targets and metadata
+  bool envelope = false;      // it gets tasks together with their targets and metadata
+  std::string secret_file{};  // to sign with: one secret a line, so that they can be rotated
   bool operator==(const ExecutorSettings&) const = default;
 };
 

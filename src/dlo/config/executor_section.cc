@@ -16,8 +16,8 @@ namespace dlo {
 namespace {
 
 constexpr std::array<std::string_view, 3> kinds = {"http", "command", "queue"};
-constexpr std::array<std::string_view, 6> known = {"http", "command", "queue",
-                                                   "body", "timeout", "circuit"};
+constexpr std::array<std::string_view, 7> known = {"http",    "command", "queue",      "body",
+                                                   "timeout", "circuit", "secret_file"};
 constexpr std::array<std::string_view, 6> of_circuit = {"failures", "share",     "of",
                                                         "window",   "cool_down", "probes"};
 constexpr std::uint64_t second = 1'000;
@@ -54,6 +54,11 @@ class Entry {
                                              ".body: a queue takes tasks as they are, with their "
                                              "targets in a header. Take it out.");
     }
+    if (executor_.kind != "http" && !executor_.secret_file.empty()) {
+      return complain(entry_.value.line, path_ +
+                                             ".secret_file: only what is sent over HTTP is "
+                                             "signed. Take it out.");
+    }
     reading_.config.executors.push_back(std::move(executor_));
     reading_.config.sections[path_] = entry_.value.line;
   }
@@ -81,6 +86,9 @@ class Entry {
       if (read) executor_.timeout = Millis{static_cast<std::int64_t>(*read)};
     } else if (name == "circuit") {
       circuit(value);
+    } else if (name == "secret_file") {
+      if (value.scalar.empty()) return complain(value.line, path_ + ".secret_file names a file.");
+      executor_.secret_file = value.scalar;
     } else {
       complain(value.line, unknown_name("setting of " + path_, name, known));
     }

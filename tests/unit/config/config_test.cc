@@ -207,6 +207,8 @@ INSTANTIATE_TEST_SUITE_P(
          "executors.a is one thing"},
         {"ABodyIsTaskOrEnvelope", "executors: {a: {http: 'http://x', body: box}}\n",
          "executors.a.body: unknown value \"box\". Valid: task, envelope"},
+        {"OnlyHttpIsSigned", "executors: {a: {command: /bin/true, secret_file: s}}\n",
+         "only what is sent over HTTP is signed"},
         {"AQueueTakesNoEnvelope", "executors: {a: {queue: q, body: envelope}}\n",
          "a queue takes tasks as they are"},
         {"AnExecutorRunsSomehow", "executors: {a: {htp: 'http://x'}}\n", "did you mean \"http\""},
