@@ -128,7 +128,7 @@ class Load {
   void produce(EmbeddedQueue& queue, unsigned seed) {
     std::mt19937 random(seed);
     std::vector<MessagePtr> bodies;
-    for (const std::size_t size : {16, 1024, 1024, 1024, 8192}) {
+    for (const std::size_t size : {16U, 1024U, 1024U, 1024U, 8192U}) {
       auto body = std::make_shared<Message>();
       body->payload = std::string(size, 'x');
       bodies.push_back(std::move(body));
