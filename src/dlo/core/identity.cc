@@ -77,13 +77,22 @@ void stamp_lineage(Headers& headers, const Lineage& lineage) {
       {std::string(lineage_replay_header), std::to_string(lineage.replay), HeaderType::text});
 }
 
+bool is_what_was_sent(const Message& arrived, const Message& known,
+                      std::span<const std::optional<std::string>* const> payloads) noexcept {
+  const bool same_letter = arrived.id == known.id && arrived.event_type == known.event_type &&
+                           arrived.key == known.key && arrived.content_type == known.content_type;
+  if (!same_letter) return false;
+  return arrived.payload == known.payload ||
+         std::ranges::any_of(payloads, [&](const auto* each) { return arrived.payload == *each; });
+}
+
 std::optional<std::uint32_t> honoured_occurrence(const Lineage& lineage,
-                                                 std::uint32_t record_occurrence,
-                                                 std::uint32_t replays_sent) noexcept {
-  const bool issued = replays_sent > 0 && lineage.replay > 0 &&
-                      lineage.replay <= record_occurrence &&
+                                                 const Sender& record) noexcept {
+  const bool issued = record.sent_it && record.replays_sent > 0 && lineage.replay > 0 &&
+                      lineage.replay <= record.occurrence &&
                       lineage.replay < std::numeric_limits<std::uint32_t>::max();
-  if (!issued) return std::nullopt;
+  const bool is_news = lineage.replay == record.occurrence;
+  if (!issued || !(is_news || record.same_source)) return std::nullopt;
   return lineage.replay + 1;
 }
 

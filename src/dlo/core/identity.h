@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "dlo/core/dead_letter.h"
@@ -44,11 +46,27 @@ inline constexpr std::string_view attempts_header = "dlo-attempts";
 /// Stamps a message that is about to be sent back; earlier stamps are replaced.
 void stamp_lineage(Headers& headers, const Lineage& lineage);
 
+/// Whether `arrived` can be what a record that shows `known` sent: the same id, event type, key and
+/// content type, and a payload that it has or had (`payloads`, of its versions). Headers prove
+/// nothing: whoever makes messages out of a message copies them, our stamps included.
+[[nodiscard]] bool is_what_was_sent(
+    const Message& arrived, const Message& known,
+    std::span<const std::optional<std::string>* const> payloads) noexcept;
+
+/// What is known of a record by whoever holds a lineage against it.
+struct Sender {
+  std::uint32_t occurrence = 1;
+  std::uint32_t replays_sent = 0;
+  bool sent_it = false;      // `is_what_was_sent`
+  bool same_source = false;  // it last died where this one dies
+};
+
 /// The occurrence number of a death that carries `lineage`; empty if the record never sent that
-/// replay. The headers are then somebody else's, and the message is identified by itself.
+/// replay, sent something else, or has the death of another copy of it: an occurrence that exists
+/// is met again only where it died. The headers are then somebody else's, and the message is
+/// identified by itself: two records of one message are a nuisance, a message without any is lost.
 [[nodiscard]] std::optional<std::uint32_t> honoured_occurrence(const Lineage& lineage,
-                                                               std::uint32_t record_occurrence,
-                                                               std::uint32_t replays_sent) noexcept;
+                                                               const Sender& record) noexcept;
 
 /// What an append meets in the store: the newest occurrence under its id.
 struct Existing {

@@ -1,9 +1,22 @@
 #include "dlo/engine/replay_witness.h"
 
+#include <vector>
+
 #include "dlo/core/acts.h"
-#include "dlo/core/identity.h"
 
 namespace dlo {
+
+Sender sender_of(const RecordDetail& detail, const Message& message) {
+  const DeadLetter& record = detail.record;
+  std::vector<const std::optional<std::string>*> payloads;
+  for (const Version& version : detail.versions) payloads.push_back(&version.payload);
+  Sender sender;
+  sender.occurrence = record.occurrence;
+  sender.replays_sent = record.counters.replay;
+  sender.sent_it = is_what_was_sent(message, *record.message, payloads);
+  sender.same_source = message.source == record.message->source;
+  return sender;
+}
 
 void witness_replays(Office& office, std::span<const MessagePtr> completed, TimePoint now) {
   for (const MessagePtr& message : completed) {
@@ -13,7 +26,8 @@ void witness_replays(Office& office, std::span<const MessagePtr> completed, Time
     if (!detail) continue;
     const DeadLetter& record = detail->record;
     const bool awaited = record.status == Status::replaying || record.status == Status::replayed;
-    if (!awaited || record.occurrence != lineage->replay || record.counters.replay == 0) continue;
+    if (!awaited || record.occurrence != lineage->replay) continue;
+    if (!honoured_occurrence(*lineage, sender_of(*detail, *message))) continue;
     Transition cured;
     cured.id = record.id;
     cured.expected_version = record.version;

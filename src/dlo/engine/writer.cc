@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "dlo/core/identity.h"
+#include "dlo/engine/replay_witness.h"
 
 namespace dlo {
 
@@ -37,21 +38,27 @@ Result<std::optional<DeadLetter>> AppendingWriter::find_by_content(const Message
   }
 }
 
+Result<std::optional<AppendingWriter::Returned>> AppendingWriter::find_sender(
+    const Message& message) {
+  const auto lineage = lineage_of(message.headers);
+  if (!lineage) return std::optional<Returned>();
+  auto detail = office_.get(lineage->id);
+  if (!detail && detail.error().code == Code::not_found) return std::optional<Returned>();
+  if (!detail) return detail.error();
+  const auto occurrence = honoured_occurrence(*lineage, sender_of(*detail, message));
+  if (!occurrence) return std::optional<Returned>();
+  return std::optional<Returned>(Returned{std::move(detail->record), *occurrence});
+}
+
 Result<std::optional<DeadLetter>> AppendingWriter::find_repeat(const Delivery& delivery) {
   const Message& message = *delivery.message;
   Arrival arrival{1, message.position.has_value(), true, {}};
-  if (const auto lineage = lineage_of(message.headers)) {
-    auto record = get(lineage->id);
-    if (!record) return record;
-    if (*record) {
-      const auto occurrence =
-          honoured_occurrence(*lineage, (*record)->occurrence, (*record)->counters.replay);
-      if (occurrence) {
-        arrival.occurrence = *occurrence;
-        if (is_repeat(existing_of(**record), arrival)) return record;
-        return std::optional<DeadLetter>();
-      }
-    }
+  auto sender = find_sender(message);
+  if (!sender) return sender.error();
+  if (*sender) {
+    arrival.occurrence = (*sender)->occurrence;
+    if (!is_repeat(existing_of((*sender)->record), arrival)) return std::optional<DeadLetter>();
+    return std::optional<DeadLetter>(std::move((*sender)->record));
   }
   if (!has_stable_identity(message)) return find_by_content(message);
   auto record = get(identify(message));
@@ -63,21 +70,10 @@ Result<std::optional<DeadLetter>> AppendingWriter::find_repeat(const Delivery& d
 Result<void> AppendingWriter::name(const Delivery& delivery, DeadLetter& record) {
   const Message& message = *delivery.message;
   record.source_unsettled = true;
-  if (const auto lineage = lineage_of(message.headers)) {
-    auto known = get(lineage->id);
-    if (!known) return known.error();
-    if (*known) {
-      const auto occurrence =
-          honoured_occurrence(*lineage, (*known)->occurrence, (*known)->counters.replay);
-      if (occurrence) {
-        record.id = lineage->id;
-        record.occurrence = *occurrence;
-        return {};
-      }
-    }
-  }
-  record.id = identify(message, delivery.lease);
-  record.occurrence = 1;
+  auto sender = find_sender(message);
+  if (!sender) return sender.error();
+  record.id = *sender ? (*sender)->record.id : identify(message, delivery.lease);
+  record.occurrence = *sender ? (*sender)->occurrence : 1;
   return {};
 }
 

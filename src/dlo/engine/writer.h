@@ -65,6 +65,13 @@ class AppendingWriter final : public RecordWriter {
  private:
   Result<std::optional<DeadLetter>> get(const RecordId& id);
   Result<std::optional<DeadLetter>> find_by_content(const Message& message);
+  /// A record, and which of its occurrences the death of `message` is.
+  struct Returned {
+    DeadLetter record;
+    std::uint32_t occurrence = 1;
+  };
+  /// What `message` is a replay of, if it is one.
+  Result<std::optional<Returned>> find_sender(const Message& message);
 
   Office& office_;
 };

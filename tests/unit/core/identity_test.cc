@@ -156,7 +156,7 @@ TEST(Lineage, IsEmptyUnlessBothHeadersAreWellFormed) {
 
 TEST(Lineage, IsHonouredOnlyIfThatReplayWasSent) {
   const auto honoured = [](std::uint32_t replay, std::uint32_t occurrence, std::uint32_t sent) {
-    return honoured_occurrence(Lineage{RecordId{}, replay}, occurrence, sent);
+    return honoured_occurrence(Lineage{RecordId{}, replay}, Sender{occurrence, sent, true, true});
   };
   EXPECT_EQ(honoured(1, 1, 1), 2U);
   EXPECT_EQ(honoured(2, 2, 1), 3U);  // came back by itself once, then was sent once
@@ -165,6 +165,39 @@ TEST(Lineage, IsHonouredOnlyIfThatReplayWasSent) {
   EXPECT_EQ(honoured(2, 1, 1), std::nullopt) << "that occurrence does not exist yet";
   EXPECT_EQ(honoured(0, 1, 1), std::nullopt);
   EXPECT_EQ(honoured(0xFFFFFFFF, 0xFFFFFFFF, 1), std::nullopt) << "no number after the last";
+}
+
+TEST(Lineage, OfAnotherMessageIsItsOwnAffair) {
+  const Lineage lineage{RecordId{}, 1};
+  EXPECT_EQ(honoured_occurrence(lineage, Sender{1, 1, true, false}), 2U) << "sent elsewhere";
+  EXPECT_EQ(honoured_occurrence(lineage, Sender{1, 1, false, true}), std::nullopt) << "copied";
+  EXPECT_EQ(honoured_occurrence(lineage, Sender{2, 2, true, false}), std::nullopt)
+      << "another copy died there: it would vanish behind that death";
+}
+
+TEST(Lineage, IsOfWhatWasSentNotOfWhatWasMadeOfIt) {
+  Message known;
+  known.id = "order-1";
+  known.event_type = "OrderPlaced";
+  known.payload = "{}";
+  const std::optional<std::string> edited("{\"fixed\":1}");
+  const std::optional<std::string>* const versions[] = {&edited};
+  EXPECT_TRUE(is_what_was_sent(known, known, {}));
+  Message other = known;
+  other.source = "elsewhere";
+  other.headers = {{"dlo-id", "x", HeaderType::text}};
+  EXPECT_TRUE(is_what_was_sent(other, known, {})) << "where it is and its headers do not matter";
+  other.payload = edited;
+  EXPECT_TRUE(is_what_was_sent(other, known, versions));
+  EXPECT_FALSE(is_what_was_sent(other, known, {})) << "it never had that payload";
+  for (auto member : {&Message::id, &Message::event_type, &Message::key, &Message::content_type}) {
+    Message derived = known;
+    derived.*member = "another";
+    EXPECT_FALSE(is_what_was_sent(derived, known, {}));
+  }
+  other = known;
+  other.payload.reset();
+  EXPECT_FALSE(is_what_was_sent(other, known, {})) << "null is not empty";
 }
 
 // --- append_effect (R3, I4)
@@ -256,7 +289,8 @@ TEST(Appending, NeverLosesAReplayThatDiedAgain) {
     const std::uint32_t occurrence = 1 + from % 1000;
     const Existing record{occurrence, all_statuses()[status % status_count], unsettled_source,
                           then};
-    const auto next = honoured_occurrence(Lineage{RecordId{}, occurrence}, occurrence, 1);
+    const auto next =
+        honoured_occurrence(Lineage{RecordId{}, occurrence}, Sender{occurrence, 1, true, false});
     RC_ASSERT(next.has_value());
     const Arrival arrival{*next, false, true, later};
     RC_ASSERT(append_effect(record, arrival) == reopen);
