@@ -150,7 +150,8 @@ TEST(AMoveOfVeryMany, AgreesWithItsJournalThoughOthersPublishMeanwhile) {
       }
     });
     EXPECT_GE(must(shop.queue->move_to(*target)), static_cast<std::uint64_t>(many));
-    EXPECT_GE(must(target->move_to(*shop.queue)), static_cast<std::uint64_t>(many / 2));
+    // Half have no key and are held by nobody, but the worker may have ten of them.
+    EXPECT_GE(must(target->move_to(*shop.queue)), static_cast<std::uint64_t>(many / 2 - 10));
     over = true;
   }
   const auto here = waiting(*shop.queue);
