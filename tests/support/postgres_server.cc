@@ -24,7 +24,10 @@ struct Ran {
 
 /// What the script says goes to a pipe that the server it starts does not hold.
 Ran run(const std::string& arguments) {
-  const std::string command = std::string(DLO_POSTGRES_CLUSTER) + " " + arguments + " 2>&1";
+  std::string command(DLO_POSTGRES_CLUSTER);
+  command += " ";
+  command += arguments;
+  command += " 2>&1";
   Ran ran;
   std::FILE* pipe = ::popen(command.c_str(), "re");
   if (pipe == nullptr) return ran;
