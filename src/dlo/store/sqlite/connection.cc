@@ -216,7 +216,7 @@ Connection::Connection(const std::string& path, Access access) {
     const bool writing = access == Access::create || access == Access::read_write;
     throw Failed{cannot_open(opened, result, path, writing)};
   }
-  sqlite3_busy_timeout(opened, 5000);
+  sqlite3_busy_timeout(opened, busy_patience);
 }
 
 void Connection::Closer::operator()(sqlite3* db) const noexcept {

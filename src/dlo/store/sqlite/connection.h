@@ -100,6 +100,8 @@ class Rows {
   Statement& statement_;
 };
 
+inline constexpr int busy_patience = 5'000;  // milliseconds for locks of others
+
 enum class Access : std::uint8_t { create, read_write, read_only, immutable };
 
 /// One SQLite connection, used by one thread at a time.

@@ -9,12 +9,14 @@
 namespace dlo::sqlite {
 namespace {
 
-// FULL: a commit that was answered survives the machine. The log is folded back every 16 MB, and
-// keeps its size so that later commits overwrite instead of growing a file, which syncs faster.
+// FULL: a commit that was answered survives the machine. The log is folded back every 16 MB (once
+// the office is open `LogFolding` sees to that) and keeps its size, unless it had become very long,
+// so that later commits overwrite instead of growing a file, which syncs faster.
 // Debian's build would zero what is deleted; retention is not shredding.
 constexpr const char* settings =
     "PRAGMA synchronous = FULL;"
     "PRAGMA wal_autocheckpoint = 4000;"
+    "PRAGMA journal_size_limit = 134217728;"
     "PRAGMA secure_delete = OFF;"
     "PRAGMA cache_size = -8000;"
     "PRAGMA temp_store = MEMORY;"

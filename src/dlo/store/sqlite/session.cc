@@ -44,6 +44,7 @@ std::uint64_t draw() {
 Session::Session(std::unique_ptr<Connection> db,
                  std::function<bool(const std::string&)> searches_payload)
     : db_(std::move(db)),
+      log_(db_->raw()),
       searches_payload_(std::move(searches_payload)),
       books_(*db_),
       lease_epoch_(draw()),
@@ -116,6 +117,7 @@ void Session::begin() {
 void Session::commit() {
   books_.write();
   db_->run("COMMIT");
+  log_.after_commit();
 }
 void Session::roll_back() noexcept {
   stale_ = true;

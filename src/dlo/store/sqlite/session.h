@@ -14,6 +14,7 @@
 #include "dlo/store/sqlite/books.h"
 #include "dlo/store/sqlite/connection.h"
 #include "dlo/store/sqlite/facets.h"
+#include "dlo/store/sqlite/log_folding.h"
 
 namespace dlo::sqlite {
 
@@ -97,6 +98,7 @@ class Session {
                     std::uint32_t new_flags);
 
   std::unique_ptr<Connection> db_;
+  LogFolding log_;
   std::function<bool(const std::string&)> searches_payload_;
   Books books_;
   Pages saved_;
