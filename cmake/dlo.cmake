@@ -25,6 +25,9 @@ function(dlo_library name)
     add_library(${target} STATIC ${sources})
     target_compile_features(${target} PUBLIC cxx_std_20)  # users of the package need it as well
     target_link_libraries(${target} PUBLIC ${ARG_LINK} PRIVATE ${ARG_LINK_PRIVATE} $<BUILD_INTERFACE:dlo::strict>)
+    if(name IN_LIST DLO_BUSY_LIBRARIES)
+      target_compile_options(${target} PRIVATE -O1)
+    endif()
     target_include_directories(${target} PUBLIC
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   else()
