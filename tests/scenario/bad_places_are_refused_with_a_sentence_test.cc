@@ -42,5 +42,25 @@ TEST(Scenario, AnEmptyOfficeFileIsCalledThat) {
   EXPECT_EQ(std::filesystem::file_size(place.path() + "/office.db"), 0U);
 }
 
+// A new office over the remains of another would look like one in which nothing ever died.
+TEST(Scenario, ALostOfficeIsNotBegunAnewInSilence) {
+  const TemporaryDirectory place;
+  ASSERT_EQ(run_dlo({"demo", "--messages", "14", "--keep", "--data", place.path()}).code, 0);
+  const std::string office = place.path() + "/office.db";
+  std::filesystem::resize_file(office, 0);
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"serve", "--listen", "127.0.0.1:0"},
+        {"demo", "--keep"},
+        {"list"}}) {
+    std::vector<std::string> command = verb;
+    command.insert(command.end(), {"--data", place.path()});
+    const Ended ended = run_dlo(command);
+    EXPECT_EQ(ended.code, 1) << verb.front() << ended.out;
+    EXPECT_NE(ended.err.find("payloads.db"), std::string::npos) << verb.front() << ended.err;
+    EXPECT_NE(ended.err.find("backup"), std::string::npos) << verb.front() << ended.err;
+  }
+  EXPECT_EQ(std::filesystem::file_size(office), 0U);
+}
+
 }  // namespace
 }  // namespace dlo::testing

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <filesystem>
 #include <gmock/gmock.h>
+#include <map>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +89,61 @@ TEST_F(SqliteOpening, ReadingWhereThereIsNoOfficeSaysSoAndMakesNone) {
 TEST_F(SqliteOpening, ADirectoryThatIsMissingIsMade) {
   const auto office = open_office(directory_.path() + "/a/b");
   must_apply(*office, {append_of(letter(1))});
+}
+
+/// Every file of the directory but the lock, with its bytes.
+std::map<std::string, std::string> files_in(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& each : std::filesystem::directory_iterator(directory)) {
+    const std::string name = each.path().filename().string();
+    if (each.is_regular_file() && name != "office.lock") files[name] = bytes_of(each.path());
+  }
+  return files;
+}
+
+// Opened, it would begin anew as if nothing had ever been kept.
+TEST_F(SqliteOpening, AnOfficeThatWasCutToNothingOrIsGoneIsRefusedAndLeftAsItIs) {
+  fill(3);
+  ASSERT_TRUE(std::filesystem::exists(directory_.path() + "/payloads.db"));
+  const auto is_refused = [&](const char* what, const char* beside) {
+    const auto before = files_in(directory_.path());
+    for (const bool read_only : {true, false}) {
+      const Error error = refusal({.read_only = read_only});
+      EXPECT_EQ(error.code, Code::corrupt);
+      EXPECT_THAT(error.detail, HasSubstr(what));
+      EXPECT_THAT(error.detail, HasSubstr(beside));
+      EXPECT_THAT(error.detail, HasSubstr("backup"));
+      EXPECT_THAT(error.detail, HasSubstr("begin anew"));
+    }
+    EXPECT_EQ(files_in(directory_.path()), before);
+  };
+  write_bytes(file(), "");
+  is_refused("is an empty file", "payloads.db");
+  std::filesystem::remove(file());
+  is_refused("there is no ", "payloads.db");
+  std::filesystem::remove(directory_.path() + "/payloads.db");
+  write_bytes(file() + "-wal", "what was written last");
+  is_refused("there is no ", "office.db-wal");
+  write_bytes(file(), "");
+  is_refused("is an empty file", "office.db-wal");
+  std::filesystem::remove(file() + "-wal");
+  std::filesystem::create_directories(directory_.path() + "/queues/journal");
+  is_refused("is an empty file", "queues");
+}
+
+TEST_F(SqliteOpening, WhatABeginningLeftThatWasCutShortIsBegunAgain) {
+  write_bytes(file(), "");
+  write_bytes(file() + "-wal", "");
+  write_bytes(directory_.path() + "/office.lock", "1\n");
+  write_bytes(directory_.path() + "/dlo.yaml", "data: .\n");
+  fill(1);
+  EXPECT_EQ(all_pages(*open_office(directory_.path()), {}).size(), 1U);
+}
+
+TEST_F(SqliteOpening, ADirectoryThatWasAQueuesAloneGetsAnOffice) {
+  std::filesystem::create_directories(directory_.path() + "/queues/journal");
+  fill(1);
+  EXPECT_EQ(all_pages(*open_office(directory_.path()), {}).size(), 1U);
 }
 
 TEST_F(SqliteOpening, ANewerSchemaIsRefusedAndLeftAsItIs) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <unistd.h>
+#include <vector>
 
 #include "dlo/store/sqlite/permission.h"
 #include "dlo/store/sqlite/schema.h"
@@ -44,7 +45,45 @@ void require_writable(Connection& db, const std::string& path) {
   throw Failed{lacking ? *lacking : refusal};
 }
 
+bool has_bytes(const std::filesystem::path& path) {
+  std::error_code unseen;
+  const auto size = std::filesystem::file_size(path, unseen);
+  return !unseen && size > 0;
+}
+
+/// What is only there once an office has been written. A directory may have been a queue's alone so
+/// far, but then no office was ever begun in it.
+std::vector<std::string> remains_in(const std::string& directory, bool begun) {
+  std::vector<std::string> found;
+  for (const char* name : {"office.db-wal", "payloads.db", "payloads.db-wal"}) {
+    if (has_bytes(std::filesystem::path(directory) / name)) found.emplace_back(name);
+  }
+  std::error_code unseen;
+  const bool queues = !std::filesystem::is_empty(directory + "/queues", unseen) && !unseen;
+  if (begun && queues) found.emplace_back("queues");
+  return found;
+}
+
 }  // namespace
+
+std::optional<Error> lost_office(const std::string& directory) {
+  const std::string path = directory + "/office.db";
+  std::error_code unseen;
+  const bool is_there = std::filesystem::exists(path, unseen);
+  if (unseen || has_bytes(path)) return std::nullopt;
+  std::string names;
+  for (const std::string& each : remains_in(directory, is_there)) {
+    names += (names.empty() ? "" : ", ") + each;
+  }
+  if (names.empty()) return std::nullopt;
+  return Error{Code::corrupt, "sqlite.open",
+               std::string(is_there ? path + " is an empty file" : "there is no " + path) +
+                   ", but what belongs to an office is beside it: " + names +
+                   "; the office was lost or cut off, and nothing was changed; to have it back, "
+                   "move office.db-wal and payloads.db away if they are there and restore "
+                   "office.db from a backup; to begin anew, move all of these to another place" +
+                   (is_there ? ", office.db too" : "")};
+}
 
 Result<void> make_directory(const std::string& directory) {
   std::error_code failure;

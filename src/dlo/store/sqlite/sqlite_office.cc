@@ -163,6 +163,7 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
                                                          SqliteOptions options) {
   using Opened = Result<std::unique_ptr<SqliteOffice>>;
   const std::string path = directory + "/office.db";
+  if (auto lost = lost_office(directory)) return std::move(*lost);
   if (options.read_only) {
     return guarded("sqlite.open", [&]() -> Opened {
       if (const auto lacking = lacking_permission(path, false)) return *lacking;
