@@ -44,6 +44,26 @@ TEST(Scenario, QueuesAreLookedAfterWithoutAServer) {
       << whole.out;
 }
 
+// What is done with is not shown as if it were still to be done.
+TEST(Scenario, ADumpSaysOfEachMessageWhatStateItIsIn) {
+  const TemporaryDirectory data;
+  const auto dlo = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "queue");
+    arguments.insert(arguments.end(), {"--data", data.path()});
+    return run_dlo(arguments);
+  };
+  ASSERT_EQ(dlo({"send", "orders", "old"}).code, 0);
+  ASSERT_EQ(dlo({"purge", "orders", "--yes"}).code, 0);
+  ASSERT_EQ(dlo({"send", "orders", "new"}).code, 0);
+  const Ended now = dlo({"dump", "-o", "ndjson"});
+  EXPECT_EQ(now.code, 0) << now.err;
+  EXPECT_TRUE(has(now.out, R"("new")") && has(now.out, R"("state":"ready")")) << now.out;
+  EXPECT_FALSE(has(now.out, R"("old")")) << now.out;
+  const Ended all = dlo({"dump", "--all"});
+  EXPECT_TRUE(has(all.out, "orders  ready") && has(all.out, "purged  orders")) << all.out;
+  EXPECT_TRUE(has(all.out, "orders  gone") || has(all.out, "orders  purged")) << all.out;
+}
+
 // A byte of a message went bad on the disk.
 TEST(Scenario, ADamagedQueueIsFoundAndTheRestIsSaved) {
   const TemporaryDirectory data;

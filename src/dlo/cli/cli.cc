@@ -312,8 +312,10 @@ void add_queue(CLI::App& app, Parsed& parsed, Context& context) {
       "repair", "Say what damage affects; --yes sets the damaged bytes aside and goes on");
   repair->add_flag("--yes", arguments.yes, "Really");
   on_files(repair, parsed, context, queue_repair);
-  auto* dump = command->add_subcommand("dump", "Every record; -o ndjson: every message");
+  auto* dump = command->add_subcommand(
+      "dump", "Every message in the files, with its state; -o ndjson: with its payload");
   dump->add_option("--queue", arguments.queue, "Only this one");
+  dump->add_flag("--all", arguments.all, "Every record, and messages that are done with");
   add_output(dump, context);
   on_files(dump, parsed, context, queue_dump);
 }

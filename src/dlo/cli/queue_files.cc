@@ -42,6 +42,21 @@ void print_damages(Context& context, const std::vector<Damage>& damages) {
   }
 }
 
+/// Every line that has a message says what became of it.
+void print_record(Context& context, const DumpedRecord& record) {
+  if (context.format == Format::json || context.format == Format::ndjson) {
+    if (record.message == nullptr) return;
+    std::string text = to_json(*record.message);
+    text.pop_back();  // the closing bracket
+    context.out << text << ",\"state\":\"" << record.state << "\"}\n";
+    return;
+  }
+  context.out << record.sequence << "  " << record.type
+              << (record.queue.empty() ? "" : "  " + printable(record.queue))
+              << (record.state.empty() ? "" : "  " + record.state) << "  " << printable(record.text)
+              << "\n";
+}
+
 }  // namespace
 
 int queue_repair(Context& context, const QueueArguments& arguments) {
@@ -98,16 +113,9 @@ int queue_dump(Context& context, const QueueArguments& arguments) {
     context.err << "dlo: process " << *owner
                 << " works here: what it is writing at this moment may look damaged.\n";
   }
-  const bool json = context.format == Format::json || context.format == Format::ndjson;
   const auto damages = dump_queues(**files, [&](const DumpedRecord& record) {
-    if (!arguments.queue.empty() && record.queue != arguments.queue) return;
-    if (json) {
-      if (record.message) context.out << to_json(*record.message) << "\n";
-      return;
-    }
-    context.out << record.sequence << "  " << record.type
-                << (record.queue.empty() ? "" : "  " + printable(record.queue)) << "  "
-                << printable(record.text) << "\n";
+    const bool wanted = arguments.queue.empty() || record.queue == arguments.queue;
+    if (wanted && (arguments.all || record.there)) print_record(context, record);
   });
   if (!damages) return fail(context, damages.error());
   for (const Damage& each : *damages) {

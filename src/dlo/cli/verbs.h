@@ -75,6 +75,7 @@ struct QueueArguments {
   std::string settings;  // JSON, of a declaration
   std::size_t limit = 10;
   bool yes = false;
+  bool all = false;  // also what is done with
 };
 // Queues of a server, or of a directory that no server works in.
 int queue_list(Context& context);

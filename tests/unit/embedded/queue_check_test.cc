@@ -2,6 +2,7 @@
 #include "dlo/broker/embedded/queue_check.h"
 
 #include <gtest/gtest.h>
+#include <map>
 
 #include "unit/embedded/shop.h"
 
@@ -94,6 +95,86 @@ TEST(QueueDump, ShowsEveryRecordAndTheMessagesInThem) {
   EXPECT_NE(std::find(types.begin(), types.end(), "state"), types.end());
   EXPECT_EQ(ids,
             (std::vector<std::string>{"m-0", "m-1", "m-2", "m-3", "m-4", "m-5", "k-1", "k-2"}));
+}
+
+using States = std::map<std::string, std::string>;
+
+/// By id, as the last record of each says.
+States dumped_states(Shop& shop) {
+  States states;
+  must(dump_queues(*shop.disk, [&](const DumpedRecord& record) {
+    if (record.message) states[record.message->id] = record.queue + " " + record.state;
+    EXPECT_EQ(record.message == nullptr, record.state.empty()) << record.type;
+  }));
+  return states;
+}
+
+TEST(QueueDump, SaysOfEveryMessageWhatBecameOfIt) {
+  for (const bool clean : {true, false}) {
+    Shop shop;
+    fill(shop, 20);  // m-0 is completed, m-1 waits an hour, m-2 is leased
+    for (const auto& each : shop.take(1)) shop.end(each, DeadLettered{});
+    SourceOptions other = Shop::jobs();
+    other.source = "other";
+    auto target = must(shop.queues->declare(other, false));
+    shop.publish("x", noon, 20, "other");
+    EXPECT_GT(must(shop.queue->move_to(*target)), 0U);
+    shop.publish("purged", noon);
+    EXPECT_EQ(must(shop.queue->purge()), 1U);
+    shop.publish("late", noon);
+    const auto late = shop.take(1);
+    ASSERT_EQ(late.size(), 1U);
+    shop.end(late[0], Shop::failed(late[0], noon, 1h));
+    shop.publish("last", noon);
+    target.reset();
+    if (clean) {
+      shop.close();
+    } else {
+      shop.shut();
+    }
+    const States states = dumped_states(shop);
+    EXPECT_EQ(states.at("m-0"), "jobs completed");
+    EXPECT_EQ(states.at("m-1"), "other ready");  // what is moved waits no longer
+    EXPECT_EQ(states.at("m-2"), "jobs leased");
+    EXPECT_EQ(states.at("m-3"), "jobs dead_lettered");
+    EXPECT_EQ(states.at("m-4"), "other ready");
+    EXPECT_EQ(states.at("late"), "jobs delayed");
+    EXPECT_EQ(states.at("last"), "jobs ready");
+    EXPECT_TRUE(states.at("purged") == "jobs gone" || states.at("purged") == "jobs purged")
+        << states.at("purged");
+  }
+}
+
+TEST(QueueDump, AfterTidyingAMessageIsThereOnceAndEveryOtherIsDoneWith) {
+  Shop shop;
+  shop.open();
+  for (int i = 0; i < 100; ++i) shop.publish("m-" + std::to_string(i), noon, 1000);
+  for (const auto& each : shop.take(90)) shop.end(each, Completed{});
+  must(shop.queues->tidy());
+  shop.shut();
+  std::map<std::string, int> there;
+  must(dump_queues(*shop.disk, [&](const DumpedRecord& record) {
+    if (record.there) ++there[record.message->id];
+  }));
+  EXPECT_EQ(there.size(), 10U);
+  for (const auto& [id, times] : there) EXPECT_EQ(times, 1) << id;
+}
+
+TEST(QueueDump, WhereSomethingIsMissingNobodyIsSaidToBeDoneWithoutProof) {
+  Shop shop;
+  fill(shop, 300);
+  shop.close();
+  const std::string name = must(shop.disk->list()).front();
+  shop.disk->bytes(name)[shop.disk->bytes(name).find("m-3")] ^= 1;
+  const States states = [&] {
+    States found;
+    (void)dump_queues(*shop.disk, [&](const DumpedRecord& record) {
+      if (record.message) found[record.message->id] = record.state;
+    });
+    return found;
+  }();
+  EXPECT_EQ(states.at("m-0"), "completed");
+  EXPECT_EQ(states.at("m-4"), "unknown");
 }
 
 TEST(OneDamagedMessage, IsDeliveredAsUndecodableAndHarmsNobodyElse) {

@@ -6,6 +6,7 @@
 #include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/holdings.h"
 #include "dlo/broker/embedded/message_check.h"
+#include "dlo/broker/embedded/message_fates.h"
 #include "dlo/broker/embedded/records.h"
 #include "dlo/broker/embedded/replay.h"
 #include "dlo/core/sealed.h"
@@ -60,8 +61,9 @@ std::string slots_text(const std::vector<SlotNumber>& slots) {
 /// Turns records into what people can read.
 class Dumper {
  public:
-  Dumper(const FileSystem& files, const std::function<void(const DumpedRecord&)>& each)
-      : files_(files), each_(each) {}
+  Dumper(const FileSystem& files, MessageFates& fates,
+         const std::function<void(const DumpedRecord&)>& each)
+      : files_(files), fates_(fates), each_(each) {}
 
   void learn_names(Holdings& holdings) {
     for (std::size_t i = 0; i < holdings.queue_count(); ++i) {
@@ -98,6 +100,10 @@ class Dumper {
     out.queue = queue_name(stored->tail.queue);
     auto message = decode_message(*stored);
     if (message == nullptr) return;
+    const auto found = fates_.of(entry.sequence);
+    out.state = name_of(found.fate);
+    out.there = is_there(found.fate);
+    if (!found.queue.empty()) out.queue = found.queue;
     message->source = out.queue;
     out.text = "slot " + std::to_string(stored->tail.slot) + ", id \"" + message->id + "\", " +
                std::to_string(unsealed_size(stored->payload)) + " bytes";
@@ -149,6 +155,7 @@ class Dumper {
   }
 
   const FileSystem& files_;
+  MessageFates& fates_;
   const std::function<void(const DumpedRecord&)>& each_;
   std::vector<std::string> queues_;
 };
@@ -200,8 +207,10 @@ Result<QueueCheck> check_queues(FileSystem& files) {
 
 Result<std::vector<Damage>> dump_queues(FileSystem& files,
                                         const std::function<void(const DumpedRecord&)>& each) {
+  auto fates = MessageFates::read(files);
+  if (!fates) return fates.error();
   Inspection journal(files);
-  Dumper dump(files, each);
+  Dumper dump(files, *fates, each);
   Holdings holdings;  // for the names of queues whose records are gone
   if (const auto loaded = load_checkpoint(files, holdings); loaded) dump.learn_names(holdings);
   const auto walked = journal.walk([&](const Entry& entry) -> Result<void> {

@@ -45,9 +45,12 @@ struct DumpedRecord {
   std::string queue;                       // empty: it is about none
   std::string text;                        // what it says
   std::shared_ptr<const Message> message;  // null: it carries none
+  std::string state;                       // of its message: ready, completed, … (message_fates.h)
+  bool there = false;                      // it is still in a queue, or may be
 };
 
-/// Every whole record of a journal of queues, in order, past any damage.
+/// Every whole record of a journal of queues, in order, past any damage. A message that was moved
+/// has the queue where it is now.
 [[nodiscard]] Result<std::vector<Damage>> dump_queues(
     FileSystem& files, const std::function<void(const DumpedRecord&)>& each);
 
