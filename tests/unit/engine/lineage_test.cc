@@ -62,6 +62,24 @@ TEST_F(AReplayedOrder, ThatDiesAgainIsAnotherOccurrenceOfItself) {  // R3
   EXPECT_EQ(record.occurrence, 2U);
 }
 
+TEST_F(AReplayedOrder, ThatWasEditedIsKnownByEveryPayloadItEverHadAndByNoOther) {
+  AddVersion edit;
+  edit.id = identify(order);
+  edit.expected_version = must(office.get(edit.id)).record.version;
+  edit.payload = "{\"fixed\":1}";
+  edit.at = noon;
+  edit.by = "ann";
+  const std::vector<Change> changes{edit};
+  must(office.apply(changes));
+  Message sent = order;
+  sent.payload = edit.payload;
+  EXPECT_EQ(named(arriving(sent, "orders")).id, identify(order));
+  EXPECT_EQ(named(arriving(sent, "orders")).occurrence, 2U);
+  EXPECT_EQ(named(arriving(order, "orders")).occurrence, 2U) << "sent before it was edited";
+  sent.payload = "{\"forged\":1}";
+  EXPECT_NE(named(arriving(sent, "orders")).id, identify(order));
+}
+
 TEST_F(AReplayedOrder, LeavesWhatWasMadeOfItARecordOfItsOwn) {
   Message derived = order;
   derived.id = "mail-1";
