@@ -28,7 +28,7 @@ class ReplayedToExecutors : public ::testing::Test {
     std::ofstream(place_.path() + "/dlo.yaml")
         << "data: " << place_.path() << "/office\nserver: {listen: '127.0.0.1:0'}\nexecutors:\n"
         << "  inbox: {http: '" << queues << "inbox/messages'}\n"
-        << "  nowhere: {http: '" << queues << "nowhere/messages'}\n"
+        << "  nowhere: {http: '" << queues << "inbox/nowhere'}\n"
         << "  keep: {command: " << script << "}\n  refuse: {command: /bin/false}\n";
   }
   std::string report(const std::string& payload) {

@@ -113,8 +113,29 @@ Result<void> QueueHall::use(const ProfileBook& rules) {
   return {};
 }
 
+Result<Profile> QueueHall::profile_of(const QueueSettings& settings) const {
+  return profiles().find(settings.profile, settings.source.source);
+}
+
+Result<std::shared_ptr<QueueWindow>> QueueHall::get_or_make(const std::string& name,
+                                                            AddAudit audit) {
+  if (!parts_.made_by_sending) return get(name);
+  const std::lock_guard one_at_a_time(declaring_);
+  if (auto found = find(name)) return found;  // somebody else was first, or declared it
+  QueueSettings usual;
+  usual.source.source = name;
+  auto made = declare_alone(usual, std::move(audit));
+  if (!made) return made.error();
+  return std::move(made->window);
+}
+
 Result<QueueHall::Declared> QueueHall::declare(const QueueSettings& settings, AddAudit audit) {
   const std::lock_guard one_at_a_time(declaring_);
+  return declare_alone(settings, std::move(audit));
+}
+
+Result<QueueHall::Declared> QueueHall::declare_alone(const QueueSettings& settings,
+                                                     AddAudit audit) {
   const std::string& name = settings.source.source;
   if (auto named = check_queue_name(name); !named) return named.error();
   if (auto sane = check(settings.source); !sane) return sane.error();
@@ -165,8 +186,10 @@ Result<std::shared_ptr<QueueWindow>> QueueHall::get(const std::string& name) con
   const std::string_view close = nearest(name, known);
   return Error{Code::not_found, "api.queue",
                "There is no queue " + in_quotes(name) +
-                   (close.empty() ? "" : "; did you mean " + in_quotes(close) + "?") +
-                   ". Declare it first: PUT /v1/queues/NAME."};
+                   (close.empty() ? "." : "; did you mean " + in_quotes(close) + "?") +
+                   (parts_.made_by_sending
+                        ? " The first message sent to it makes it; or PUT /v1/queues/NAME."
+                        : " Declare it first: PUT /v1/queues/NAME.")};
 }
 
 std::vector<std::string> QueueHall::names() const {

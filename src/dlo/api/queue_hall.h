@@ -20,8 +20,9 @@
 
 namespace dlo::api {
 
-/// All queues of the server. A queue is declared before it is used: a misspelt name is refused, not
-/// made. Threads: any method from any thread.
+/// All queues of the server: declared, or made with the usual settings by whoever sends to them
+/// first, if that is allowed. Otherwise a misspelt name is refused, not made.
+/// Threads: any method from any thread.
 class QueueHall {
  public:
   struct Parts {
@@ -32,6 +33,7 @@ class QueueHall {
     Origin origin;
     ProfileBook rules{};    // until `use` says otherwise
     RegexCompiler regex{};  // for their patterns
+    bool made_by_sending = true;
   };
   /// Opens a window for every queue that was declared or is in the directory. What cannot be opened
   /// is in `troubles`.
@@ -47,6 +49,15 @@ class QueueHall {
   /// Makes it, or gives it these settings from now on: refused (conflict) while messages are in
   /// workers' hands, who took them under the old ones. `audit` is written with the settings.
   [[nodiscard]] Result<Declared> declare(const QueueSettings& settings, AddAudit audit);
+  /// The queue of this name, made if it is new and may be. Writes to the office: not for threads
+  /// that must not wait.
+  [[nodiscard]] Result<std::shared_ptr<QueueWindow>> get_or_make(const std::string& name,
+                                                                 AddAudit audit);
+  [[nodiscard]] bool made_by_sending() const noexcept { return parts_.made_by_sending; }
+  /// Runs `work` on a thread that may wait; false: too busy.
+  [[nodiscard]] bool later(std::function<void()> work) { return parts_.pool.post(std::move(work)); }
+  /// By which rules the messages of a queue are decided now.
+  [[nodiscard]] Result<Profile> profile_of(const QueueSettings& settings) const;
   /// From now on these profiles decide in every queue. Refused, with nothing changed, if a queue
   /// goes by a profile that is not among them.
   [[nodiscard]] Result<void> use(const ProfileBook& rules);
@@ -66,6 +77,8 @@ class QueueHall {
   [[nodiscard]] Result<std::shared_ptr<const RuleBook>> rules_for(
       const QueueSettings& settings, const ProfileBook& profiles) const;
   [[nodiscard]] ProfileBook profiles() const;
+  /// Under `declaring_`.
+  [[nodiscard]] Result<Declared> declare_alone(const QueueSettings& settings, AddAudit audit);
   [[nodiscard]] Result<std::shared_ptr<QueueWindow>> open(const QueueSettings& settings,
                                                           bool exists);
   void open_all();

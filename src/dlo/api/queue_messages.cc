@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "dlo/api/answers.h"
+#include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
 #include "dlo/api/message_frames.h"
 #include "dlo/api/queue_bodies.h"
@@ -34,7 +35,7 @@ HttpResponse sent_answer(const Result<std::vector<PublishAnswer>>& sent) {
 
 /// An Idempotency-Key is a dedupe id for each message: the queue itself remembers those, durably
 /// and in the same write as the message.
-Result<void> heed_idempotency(const Request& request, const QueueWindow& window,
+Result<void> heed_idempotency(const Request& request, const QueueSettings& settings,
                               std::vector<Publication>& messages) {
   if (!request.http.has_header("Idempotency-Key")) return {};
   const std::string key(request.http.header("Idempotency-Key"));
@@ -42,9 +43,9 @@ Result<void> heed_idempotency(const Request& request, const QueueWindow& window,
     return Error{Code::invalid_argument, "api.idempotency",
                  "An Idempotency-Key has 1 to 200 bytes."};
   }
-  if (window.settings().source.dedupe_window <= Millis{0}) {
+  if (settings.source.dedupe_window <= Millis{0}) {
     return Error{Code::invalid_argument, "api.idempotency",
-                 "Queue " + window.settings().source.source +
+                 "Queue " + settings.source.source +
                      " remembers no keys. Declare it with dedupe_window_ms; nothing was sent."};
   }
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -53,17 +54,41 @@ Result<void> heed_idempotency(const Request& request, const QueueWindow& window,
   return {};
 }
 
+void send_to(QueueWindow& window, std::vector<Publication> messages, const ExchangePtr& exchange) {
+  window.send(std::move(messages), *exchange,
+              [exchange](const auto& sent) { exchange->send(sent_answer(sent)); });
+}
+
+/// A queue is made by the first who sends to it: on a thread that may wait for the office, since
+/// its settings and who made it are written first.
+void send_to_new(QueueHall& hall, const Request& request, std::vector<Publication> messages,
+                 const ExchangePtr& exchange) {
+  const std::string& name = request.path.front();
+  AddAudit audit = audit_of(request, "declare", "queue/" + name, R"({"by":"first message"})");
+  const auto work = [&hall, name, audit = std::move(audit), exchange,
+                     kept = std::make_shared<std::vector<Publication>>(std::move(messages))] {
+    const auto window = hall.get_or_make(name, audit);
+    if (!window) return exchange->send(problem_of(window.error()));
+    send_to(**window, std::move(*kept), exchange);
+  };
+  if (!hall.later(work)) exchange->send(busy());
+}
+
 void send(QueueHall& hall, const Request& request, const ExchangePtr& exchange) {
-  const auto window = hall.get(request.path.front());
-  if (!window) return exchange->send(problem_of(window.error()));
+  const std::string& name = request.path.front();
+  const auto window = hall.find(name);
+  if (window == nullptr && !hall.made_by_sending()) {
+    return exchange->send(problem_of(hall.get(name).error()));
+  }
   auto messages = read_publications(request);
   if (!messages) return exchange->send(problem_of(messages.error()));
-  if (auto heeded = heed_idempotency(request, **window, *messages); !heeded) {
-    return exchange->send(problem_of(heeded.error()));
-  }
+  QueueSettings usual;
+  usual.source.source = name;
+  const auto heeded = heed_idempotency(request, window ? window->settings() : usual, *messages);
+  if (!heeded) return exchange->send(problem_of(heeded.error()));
   if (messages->empty()) return exchange->send(sent_answer(std::vector<PublishAnswer>()));
-  (*window)->send(std::move(*messages), *exchange,
-                  [exchange](const auto& sent) { exchange->send(sent_answer(sent)); });
+  if (window == nullptr) return send_to_new(hall, request, std::move(*messages), exchange);
+  send_to(*window, std::move(*messages), exchange);
 }
 
 void receive(QueueHall& hall, const Request& request, const ExchangePtr& exchange) {

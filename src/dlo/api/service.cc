@@ -126,8 +126,9 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
   append(routes, book_routes(office));
   append(routes, import_routes(office));
   if (queues != nullptr) {
-    hall_ = std::make_unique<QueueHall>(QueueHall::Parts{
-        *queues, office, clock, quick_, options.origin, options.rules, options.regex});
+    hall_ = std::make_unique<QueueHall>(QueueHall::Parts{*queues, office, clock, quick_,
+                                                         options.origin, options.rules,
+                                                         options.regex, options.create_queues});
     append(routes, queue_routes(*hall_, office, clock));
     append(routes, queue_message_routes(*hall_));
   }

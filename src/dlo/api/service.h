@@ -36,7 +36,8 @@ struct ServiceOptions {
   std::size_t slow_threads = 2;
   std::size_t most_waiting = 4'096;  // requests that wait for a thread; more are answered 503
   ProfileBook rules{};
-  RegexCompiler regex{};  // for patterns in their rules
+  RegexCompiler regex{};      // for patterns in their rules
+  bool create_queues = true;  // the first message makes its queue; otherwise they are declared
   EventOptions events{};
   std::uint32_t rate = 0;      // requests a second of tokens without their own; zero: any number
   bool tokens_always = false;  // also while there are none: whoever listens beyond loopback

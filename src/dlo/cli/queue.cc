@@ -85,15 +85,6 @@ Error needs_server(const Context& context) {
               "), then receive and settle. To look without taking: dlo queue peek."};
 }
 
-/// A queue that is not there is made, with settings of its own choice.
-Result<void> make_if_missing(Client& client, const std::string& queue) {
-  const auto there = ask_for(client, {"GET", path_of(queue)});
-  if (there) return {};
-  if (there.error().code != Code::not_found) return there.error();
-  const auto made = ask_for(client, {"PUT", path_of(queue), "{}"});
-  return made ? Result<void>{} : made.error();
-}
-
 }  // namespace
 
 int queue_list(Context& context) {
@@ -186,9 +177,6 @@ int queue_send(Context& context, const QueueArguments& arguments) {
     const auto delay = parse_duration(arguments.delay);
     if (!delay) return refuse(context, delay.error());
     address.with("delay_ms", std::to_string(delay->count()));
-  }
-  if (const auto made = make_if_missing(**client, arguments.queue); !made) {
-    return refuse(context, made.error());
   }
   Ask ask{"POST", address.text(), arguments.payload, "application/octet-stream"};
   if (arguments.payload == "-" && context.in != nullptr) {

@@ -210,6 +210,7 @@ api::ServiceOptions service_options(const Context& context, const Config& config
   chosen.masked = opened.masked;
   chosen.rate = static_cast<std::uint32_t>(config.count("access.rate"));
   chosen.regex = re2_compiler();
+  chosen.create_queues = config.flag("server.create_queues");
   chosen.discard_grace = config.duration("discard.grace");
   chosen.quick_threads = config.count("server.workers");
   chosen.slow_threads = config.count("server.slow_workers");

@@ -35,6 +35,7 @@ std::vector<ConfigKey> server_keys() {
       {"server.header_timeout", duration, "10s", "For the head of a request", 100, 10 * minute},
       {"server.body_timeout", duration, "1m", "For the body of a request", 100, hour},
       {"server.write_timeout", duration, "30s", "Without the client taking a byte", 100, hour},
+      {"server.create_queues", flag, "true", "The first message sent to a queue makes it; if not, queues are declared first (PUT /v1/queues/NAME)"},
       {"server.drain", duration, "10s", "For requests that have begun when the server stops", 0, 10 * minute},
   };
 }
