@@ -9,6 +9,7 @@
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
 #include "dlo/api/curtain.h"
+#include "dlo/core/caution.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
@@ -71,7 +72,12 @@ HttpResponse show_one(const Hall& in, QueueWindow& window, TimePoint now, int st
   const auto dead = count_dead(in.office);
   if (!dead) return problem_of(dead.error());
   auto text = queue_json(window, *dead, now);
-  return text ? json_answer(std::move(*text), status) : problem_of(text.error());
+  if (!text) return problem_of(text.error());
+  const auto profile = in.hall.profile_of(window.settings());
+  JsonWriter json;
+  json.text(profile ? caution(*profile) : std::string());
+  text->pop_back();  // the closing bracket
+  return json_answer(*text + ",\"caution\":" + json.take() + "}", status);
 }
 
 HttpResponse list(const Hall& in, const Request& request) {

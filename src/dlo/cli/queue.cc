@@ -158,6 +158,9 @@ int queue_declare(Context& context, const QueueArguments& arguments) {
   if (!client) return refuse(context, client.error());
   const auto made = ask_for(**client, {"PUT", path_of(arguments.queue), arguments.settings});
   if (!made) return refuse(context, made.error());
+  if (const auto said = text_of(made->value, "caution"); !said.empty()) {
+    context.err << "dlo: " << said << "\n";
+  }
   print_one(context, made->value, "queue", [&] {
     context.out << "\"" << arguments.queue << "\" is declared: profile "
                 << text_of(made->value, "profile") << ", leases of "

@@ -8,11 +8,13 @@
 
 namespace dlo {
 
-/// What somebody risks who follows these settings ("invalid messages are dropped").
+/// What somebody risks who follows these settings, each with the setting that does it ("invalid
+/// messages are dropped (invalid: drop)"). The data is judged, never a name: `standard` and every
+/// built-in `+safe` profile risk nothing.
 [[nodiscard]] std::vector<std::string> risks_of(const Profile& profile);
 
-/// One line for whoever uses `profile`, which is the built-in one called `name` or made of it:
-/// which variant is recommended, and what it does not risk. Empty: nothing better is to be had.
-[[nodiscard]] std::string caution(const Profile& profile, std::string_view name);
+/// The same in one line, with the variant of `base` that risks nothing if there is one. `base`: the
+/// built-in profile that it was made of; empty: itself. Empty: it risks nothing.
+[[nodiscard]] std::string caution(const Profile& profile, std::string_view base = {});
 
 }  // namespace dlo

@@ -306,6 +306,16 @@ TEST_F(QueuesTest, AQueueIsDeclaredOnceAndKeepsItsSettings) {
   EXPECT_EQ(get("/v1/audit").at("entries.0.act"), "declare");
 }
 
+// Who declares a queue is told what its profile risks.
+TEST_F(QueuesTest, WhatAProfileRisksIsSaidWhereAQueueIsDeclared) {
+  Profile own = must(find_profile("standard"));
+  own.name = "mine";
+  own.invalid = InvalidAction::drop;
+  options_.rules.set(own);
+  EXPECT_TRUE(say("PUT", "/v1/queues/a", R"({"profile":"mine"})").says("(invalid: drop)"));
+  EXPECT_EQ(say("PUT", "/v1/queues/b", "{}").at("caution"), "");
+}
+
 TEST_F(QueuesTest, SettingsDoNotChangeUnderMessagesThatAreInWorkersHands) {
   declare();
   send("x");
