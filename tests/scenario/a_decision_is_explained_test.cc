@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "scenario/answers.h"
 #include "scenario/program.h"
+#include "support/http_client.h"
 #include "support/temporary_directory.h"
 
 namespace dlo::testing {
@@ -72,8 +74,76 @@ TEST(Scenario, ATextOrADeadLetterIsExplained) {
   EXPECT_NE(other.out.find("dead letter PoisonMessage"), std::string::npos) << other.out;
 
   EXPECT_EQ(run_dlo({"explain", std::string(32, 'a'), "--data", place.path()}).code, 4);
+  const Ended typo = run_dlo({"explain", id + "0", "--data", place.path()});
+  EXPECT_EQ(typo.code, 2) << typo.out;
+  EXPECT_NE(typo.err.find("this has 33"), std::string::npos) << typo.err;
+  EXPECT_EQ(run_dlo({"explain", "--error", id + "0"}).code, 0);
   EXPECT_EQ(run_dlo({"explain"}).code, 2);
   EXPECT_EQ(run_dlo({"explain", "x", "--error", "y"}).code, 2);
+}
+
+// The record, the server and the command line say one thing, with and without the file.
+TEST(Scenario, AGivenUpDeadLetterIsExplainedAsSuchEverywhere) {
+  const TemporaryDirectory place;
+  const std::string file = place.path() + "/dlo.yaml";
+  std::ofstream(file) << "event_types:\n  PaymentFailed: {limit: 3}\n";
+  Running server(
+      {"serve", "--data", place.path() + "/office", "--listen", "127.0.0.1:0", "--config", file});
+  const auto port = port_in(server.read_until("/healthz"));
+  HttpClient client(port);
+  const auto told = client.ask("POST", "/v1/dead-letters",
+                               R"({"source":"orders","event_type":"PaymentFailed","error":"busy",)"
+                               R"("attempts":1,"final":true})",
+                               "Content-Type: application/json\r\n");
+  ASSERT_EQ(told.status, 201) << told.body;
+  const std::string id = member(told.body, "id");
+  const std::string url = "http://127.0.0.1:" + std::to_string(port);
+  const Ended asked = run_dlo({"explain", id, "--server", url, "-o", "json"});
+  const Ended by_file = run_dlo({"explain", id, "--server", url, "--config", file, "-o", "json"});
+  const Ended without = run_dlo({"explain", id, "--data", place.path() + "/office", "-o", "json"});
+  for (const Ended& each : {asked, by_file, without}) {
+    EXPECT_EQ(each.code, 0) << each.err;
+    EXPECT_EQ(member(each.out, "verdict"), "dead_letter") << each.out;
+    EXPECT_EQ(member(each.out, "limit"), "3") << each.out;
+    EXPECT_NE(each.out.find("reported as given up: kept"), std::string::npos) << each.out;
+  }
+  EXPECT_EQ(asked.out, by_file.out);
+  const Ended people = run_dlo({"explain", id, "--server", url});
+  EXPECT_NE(people.out.find("record      reported as given up: kept"), std::string::npos)
+      << people.out;
+  EXPECT_EQ(people.out.find("retry after"), std::string::npos) << people.out;
+}
+
+TEST(Scenario, WhatIsOverriddenForAnEventTypeIsShown) {
+  const TemporaryDirectory place;
+  const std::string file = place.path() + "/dlo.yaml";
+  std::ofstream(file) << "event_types:\n  PaymentFailed: {limit: 3}\n";
+  const Ended said = run_dlo(
+      {"explain", "--config", file, "--event-type", "PaymentFailed", "--attempt", "3", "x"});
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.out.find("set by event type PaymentFailed"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("dead letter"), std::string::npos) << said.out;
+}
+
+// A profile is judged by what it says, not by what it is made of or called.
+TEST(Scenario, AProfileOfOnesOwnThatLosesMessagesIsWarnedOf) {
+  const TemporaryDirectory place;
+  const std::string file = place.path() + "/dlo.yaml";
+  std::ofstream(file) << "profiles:\n  careless: {base: standard, invalid: drop}\n"
+                         "  holding: {base: kafka+safe, placement: hold}\n"
+                         "  fine: {base: kafka+safe, limit: 7}\n";
+  const Ended checked = run_dlo({"config", "check", file});
+  EXPECT_NE(checked.err.find("profiles.careless: With \"careless\", invalid messages are dropped"),
+            std::string::npos)
+      << checked.err;
+  EXPECT_NE(checked.err.find("(placement: hold)"), std::string::npos) << checked.err;
+  EXPECT_EQ(checked.err.find("fine:"), std::string::npos) << checked.err;
+  const Ended explained = run_dlo({"explain", "--config", file, "--profile", "careless", "x"});
+  EXPECT_NE(explained.err.find("(invalid: drop)"), std::string::npos) << explained.err;
+  const Ended declared = run_dlo(
+      {"queue", "declare", "orders", R"({"profile":"booking"})", "--data", place.path() + "/q"});
+  EXPECT_EQ(declared.code, 0) << declared.err;
+  EXPECT_NE(declared.err.find("(invalid: drop)"), std::string::npos) << declared.err;
 }
 
 // R10: who takes a document at its word is told once what that costs, and what would not.

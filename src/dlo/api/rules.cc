@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <optional>
-#include <tuple>
 #include <utility>
 
 #include "dlo/api/answers.h"
 #include "dlo/api/body.h"
 #include "dlo/api/curtain.h"
-#include "dlo/core/explain.h"
+#include "dlo/core/inquiry.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
 #include "dlo/query/query_text.h"
+#include "dlo/retries/rule_shelf.h"
 
 namespace dlo::api {
 namespace {
@@ -24,33 +22,11 @@ constexpr std::uint64_t most_sample = 5'000;
 constexpr std::size_t page_size = 500;
 constexpr std::size_t most_examples = 10;
 
-/// Rule books by profile and source, each compiled once.
-class Books {
- public:
-  explicit Books(const RuleParts& parts) : parts_(parts) {}
-
-  Result<const RuleBook*> find(const std::string& profile, const std::string& source) {
-    const std::string name = profile.empty() ? std::string(default_profile_name) : profile;
-    const auto key = std::pair(name, source);
-    if (const auto known = books_.find(key); known != books_.end()) return known->second.get();
-    auto rules = parts_.profile(name, source);
-    if (!rules) return rules.error();
-    auto built = RuleBook::build(std::move(*rules), parts_.regex);
-    if (!built) return built.error();
-    auto book = std::make_unique<const RuleBook>(std::move(*built));
-    return books_.emplace(key, std::move(book)).first->second.get();
-  }
-
- private:
-  const RuleParts& parts_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<const RuleBook>> books_;
-};
-
 /// How it failed the last time, as a question.
 Question question_of(const DeadLetter& record, TimePoint now) {
   Question question;
   question.outcome.failure = record.failure;
-  question.attempt = std::max<std::uint32_t>(record.counters.total, 1);
+  question.attempt = std::max<std::uint32_t>(record.counters.attempt, 1);
   question.now = now;
   return question;
 }
@@ -58,65 +34,73 @@ Question question_of(const DeadLetter& record, TimePoint now) {
 /// What somebody asks about.
 struct Asked {
   std::string id;
-  std::string profile;
-  std::string source;
-  Question question;
+  Inquiry inquiry;
 };
+
+void read_counters(JsonFields& fields, Inquiry& inquiry) {
+  const JsonValue* const given = fields.find("counters");
+  if (given == nullptr) return;
+  JsonFields counters(*given, fields.place_of("counters"), fields.complaints());
+  for (const JsonMember& each : given->members) {
+    inquiry.counters.emplace_back(each.name, counters.small(each.name));
+  }
+}
 
 void read_asked(JsonFields& fields, Asked& asked) {
   asked.id = fields.text("id");
-  asked.profile = fields.text("profile");
-  asked.source = fields.text("source");
-  Failure& failure = asked.question.outcome.failure;
+  Inquiry& inquiry = asked.inquiry;
+  inquiry.profile = fields.text("profile");
+  inquiry.source = fields.text("source");
+  inquiry.event_type = fields.text("event_type");
   if (fields.has("id") == fields.has("error")) {
     fields.complain("id", "or `error` must say what is asked about, and only one of them");
   }
-  failure.text = fields.text("error");
-  failure.type = fields.text("type");
-  failure.code = fields.text("code");
-  if (fields.has("status")) failure.status = static_cast<int>(fields.number("status", 599));
-  if (fields.has("attempt")) asked.question.attempt = fields.small("attempt");
+  if (fields.has("error")) inquiry.error = fields.text("error");
+  inquiry.type = fields.text("type");
+  inquiry.code = fields.text("code");
+  if (fields.has("status")) inquiry.status = static_cast<int>(fields.number("status", 599));
+  if (fields.has("attempt")) inquiry.attempt = fields.small("attempt");
+  read_counters(fields, inquiry);
 }
 
-Result<void> look_up(Office& office, const Request& request, Asked& asked) {
-  if (asked.id.empty()) return {};
-  const auto id = parse_id(asked.id);
+Result<RecordDetail> look_up(Office& office, const Request& request, const std::string& text) {
+  const auto id = parse_id(text);
   if (!id) {
     return Error{Code::invalid_argument, "api.rules",
-                 in_quotes(asked.id) + " is not the id of a dead letter: 32 hex digits"};
+                 in_quotes(text) + " is not the id of a dead letter: 32 hex digits"};
   }
-  const auto detail = office.get(RecordId{*id});
-  if (!detail) return detail.error();
-  const std::uint32_t attempt = asked.question.attempt;
-  asked.question = question_of(detail->record, request.now);
-  if (attempt > 1) asked.question.attempt = attempt;
-  if (asked.profile.empty()) asked.profile = detail->record.profile;
-  if (asked.source.empty()) asked.source = detail->record.message->source;
-  return {};
+  auto detail = office.get(RecordId{*id});
+  if (detail && !allows_source(request.actor.scope, detail->record.message->source)) {
+    request.note_refused_look("a dead letter of a source outside of its scope");
+    return Error{Code::not_found, "api.rules", "There is no dead letter " + text + "."};
+  }
+  return detail;
 }
 
 HttpResponse explain_one(const RuleParts& parts, const Request& request) {
   Asked asked;
   const auto read = read_body(request, [&](JsonFields& fields) { read_asked(fields, asked); });
   if (!read) return problem_of(read.error());
-  if (auto found = look_up(parts.office, request, asked); !found) return problem_of(found.error());
-  asked.question.now = request.now;
-  Books books(parts);
-  const auto book = books.find(asked.profile, asked.source);
-  if (!book) return problem_of(book.error());
-  const auto answer = explain(**book, asked.question);
+  RecordDetail detail;
+  CaseFile file;
+  if (!asked.id.empty()) {
+    auto found = look_up(parts.office, request, asked.id);
+    if (!found) return problem_of(found.error());
+    detail = std::move(*found);
+    file = {&detail.record, detail.attempts};
+  }
+  const auto answer = explain(*parts.rules(), parts.regex, asked.inquiry, file, request.now);
   return answer ? json_answer(to_json(*answer)) : problem_of(answer.error());
 }
 
 /// What came of a comparison of many.
 class Simulation {
  public:
-  Simulation(Books& books, std::string profile, TimePoint now)
-      : books_(books), profile_(std::move(profile)), now_(now) {}
+  Simulation(RuleShelf& shelf, std::string profile, TimePoint now)
+      : shelf_(shelf), profile_(std::move(profile)), now_(now) {}
 
   Result<void> add(const DeadLetter& record) {
-    const auto book =
-        books_.find(profile_.empty() ? record.profile : profile_, record.message->source);
+    const auto book = shelf_.find(profile_.empty() ? record.profile : profile_, *record.message);
     if (!book) return book.error();
     const auto says = explain(**book, question_of(record, now_));
     if (!says) return says.error();
@@ -160,7 +144,7 @@ class Simulation {
     std::string becomes;
     std::string verdict;
   };
-  Books& books_;
+  RuleShelf& shelf_;
   const std::string profile_;
   const TimePoint now_;
   std::uint64_t changed_ = 0;
@@ -204,11 +188,11 @@ HttpResponse simulate(const RuleParts& parts, const Request& request) {
   if (auto fine = curtain_of(request).check(*query, request); !fine) {
     return problem_of(fine.error());
   }
-  Books books(parts);
+  RuleShelf shelf(*parts.rules(), parts.regex);
   if (!profile.empty()) {  // a misspelt one is refused also where nothing matches
-    if (const auto there = books.find(profile, ""); !there) return problem_of(there.error());
+    if (const auto there = shelf.find(profile, {}); !there) return problem_of(there.error());
   }
-  Simulation simulation(books, profile, request.now);
+  Simulation simulation(shelf, profile, request.now);
   const auto all = look_at(parts.office, std::move(*query), sample, simulation);
   return all ? json_answer(simulation.text(*all)) : problem_of(all.error());
 }

@@ -133,11 +133,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
     append(routes, queue_message_routes(*hall_));
   }
   append(routes, source_routes(office, hall_.get()));
-  append(routes, rule_routes({office,
-                              [this](const std::string& name, const std::string& source) {
-                                return rules_now()->find(name, source);
-                              },
-                              options.regex}));
+  append(routes, rule_routes({office, [this] { return rules_now(); }, options.regex}));
   append(routes, poison_routes(office, hall_.get()));
   append(routes,
          token_routes(tokens_, [this] { return front_->router().actions(); }, options.version));

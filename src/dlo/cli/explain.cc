@@ -1,16 +1,17 @@
 #include "dlo/core/explain.h"
 
-#include <algorithm>
 #include <charconv>
 #include <ostream>
 
 #include "dlo/cli/client.h"
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
-#include "dlo/core/caution.h"
 #include "dlo/core/id.h"
+#include "dlo/core/inquiry.h"
 #include "dlo/json/json.h"
+#include "dlo/json/writer.h"
 #include "dlo/regex/re2_compiler.h"
 
 namespace dlo::cli {
@@ -42,122 +43,153 @@ Result<ProfileBook> rules_of(Context& context, const ExplainArguments& arguments
                    "` says the same."};
 }
 
-/// What the configuration says of this source alone, so that the answer names it.
-std::vector<AppliedOverride> overrides_of(const ProfileBook& rules, const std::string& source) {
-  std::vector<AppliedOverride> all;
-  const auto found = rules.sources().find(source);
-  if (found == rules.sources().end()) return all;
-  const Override& said = found->second;
-  if (said.limit) all.push_back({"limit", std::to_string(*said.limit), "source " + source});
-  if (said.policy) all.push_back({"retry", print(*said.policy), "source " + source});
-  return all;
+/// An id that lost a digit on its way is no text of an error.
+bool looks_like_an_id(const std::string& text) {
+  constexpr std::size_t few = 16;
+  return text.size() >= few &&
+         text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
 }
 
-/// What is asked about: under which profile, of which source, and how it failed.
-struct Subject {
-  std::string profile;
-  std::string source;
-  Failure failure;
-  std::uint32_t attempt = 1;
-};
-
-/// A dead letter as whoever keeps it shows it: it is asked what its last failure means.
-Result<Subject> subject_of_record(Context& context, const std::string& id) {
-  const auto client = connect(context, Need::look);
-  if (!client) return client.error();
-  const auto reply = ask_for(**client, {"GET", Address("/v1/dead-letters").step(id).text()});
-  if (!reply) return reply.error();
-  const JsonValue& record = reply->value;
-  const JsonValue& why = member(record, "failure");
-  Subject subject;
-  subject.profile = text_of(record, "profile");
-  subject.source = text_of(member(record, "message"), "source");
-  subject.failure.text = bytes_of(why, "text").value_or("");
-  subject.failure.type = bytes_of(why, "type").value_or("");
-  subject.failure.code = text_of(why, "code");
-  if (const auto status = number_of(why, "status"); status > 0) {
-    subject.failure.status = static_cast<int>(status);
-  }
-  const auto attempt = number_of(member(record, "counters"), "attempt");
-  subject.attempt = static_cast<std::uint32_t>(std::max<std::uint64_t>(attempt, 1));
-  return subject;
-}
-
-/// What the command line says comes first, then what the dead letter says.
-Result<Subject> subject_of(Context& context, const ExplainArguments& arguments) {
-  Subject subject;
+/// What is supposed, and what is asked about: a text here, a dead letter in its own right.
+Result<Inquiry> inquiry_of(const ExplainArguments& arguments, bool about_record) {
   if (!arguments.what.empty() && arguments.error) {
     return Error{Code::invalid_argument, "cli.explain",
                  "An error text or id stands beside --error. Say one of them."};
   }
-  if (parse_id(arguments.what)) {
-    auto found = subject_of_record(context, arguments.what);
-    if (!found) return found.error();
-    subject = std::move(*found);
-  } else if (!arguments.what.empty() || arguments.error) {
-    subject.failure.text = arguments.error.value_or(arguments.what);
-  } else {
+  if (arguments.what.empty() && !arguments.error) {
     return Error{Code::invalid_argument, "cli.explain",
                  "Say what failed: an error text, or the id of a dead letter. For example: "
                  "dlo explain 'connection reset'"};
   }
-  if (!arguments.profile.empty()) subject.profile = arguments.profile;
-  if (subject.profile.empty()) subject.profile = default_profile_name;
-  if (!arguments.source.empty()) subject.source = arguments.source;
-  if (!arguments.type.empty()) subject.failure.type = arguments.type;
-  if (!arguments.code.empty()) subject.failure.code = arguments.code;
-  if (arguments.status) subject.failure.status = arguments.status;
-  subject.attempt = arguments.attempt.value_or(subject.attempt);
-  return subject;
+  if (!about_record && looks_like_an_id(arguments.what)) {
+    return Error{Code::invalid_argument, "cli.explain",
+                 "'" + arguments.what +
+                     "' looks like the id of a dead letter, but those have 32 "
+                     "hex digits and this has " +
+                     std::to_string(arguments.what.size()) +
+                     ". If it is an error text, say --error."};
+  }
+  Inquiry inquiry;
+  if (!about_record) inquiry.error = arguments.error.value_or(arguments.what);
+  inquiry.profile = arguments.profile;
+  inquiry.source = arguments.source;
+  inquiry.event_type = arguments.event_type;
+  inquiry.type = arguments.type;
+  inquiry.code = arguments.code;
+  inquiry.status = arguments.status;
+  inquiry.attempt = arguments.attempt;
+  for (const std::string& text : arguments.counters) {
+    auto counter = parse_counter(text);
+    if (!counter) return counter.error();
+    inquiry.counters.push_back(std::move(*counter));
+  }
+  return inquiry;
+}
+
+std::string body_of(const Inquiry& inquiry, const std::string& id) {
+  JsonWriter json;
+  json.begin_object().member("id", id);
+  const auto some = [&](const char* name, const std::string& value) {
+    if (!value.empty()) json.member(name, value);
+  };
+  some("profile", inquiry.profile);
+  some("source", inquiry.source);
+  some("event_type", inquiry.event_type);
+  some("type", inquiry.type);
+  some("code", inquiry.code);
+  if (inquiry.status) json.member("status", static_cast<std::uint64_t>(*inquiry.status));
+  if (inquiry.attempt) json.member("attempt", *inquiry.attempt);
+  if (!inquiry.counters.empty()) {
+    json.key("counters").begin_object();
+    for (const auto& [name, value] : inquiry.counters) json.member(name, value);
+    json.end_object();
+  }
+  json.end_object();
+  return json.take();
+}
+
+/// A record as it is read back: an answer says more than a record does.
+std::string record_alone(const JsonValue& answer) {
+  std::string text;
+  for (const JsonMember& each : answer.members) {
+    if (each.name == "notes") continue;
+    text += (text.empty() ? "" : ",") + json_text(each.name) + ":" + std::string(each.value.raw);
+  }
+  return "{" + text + "}";
+}
+
+/// By the rules of whoever keeps it, or by those of the configuration that is named.
+Result<std::string> answer_about(Context& context, const ExplainArguments& arguments,
+                                 const ProfileBook& rules, const Inquiry& inquiry) {
+  const auto client = connect(context, Need::look);
+  if (!client) return client.error();
+  if (arguments.config.empty()) {
+    auto reply =
+        ask_for_bytes(**client, {"POST", "/v1/rules/explain", body_of(inquiry, arguments.what)});
+    if (!reply) return reply.error();
+    if (reply->body.ends_with('\n')) reply->body.pop_back();
+    return std::move(reply->body);
+  }
+  const auto reply =
+      ask_for(**client, {"GET", Address("/v1/dead-letters").step(arguments.what).text()});
+  if (!reply) return reply.error();
+  const auto detail = parse_record_detail(record_alone(reply->value));
+  if (!detail) return detail.error();
+  const auto answer = dlo::explain(rules, re2_compiler(), inquiry,
+                                   {&detail->record, detail->attempts}, context.now);
+  if (!answer) return Error{Code::unavailable, answer.error().where, answer.error().detail};
+  return to_json(*answer);
+}
+
+int print_explanation(Context& context, const std::string& text) {
+  const auto answer = parse_json(text);
+  if (!answer) return fail(context, answer.error());
+  if (const auto said = text_of(*answer, "caution"); !said.empty()) {
+    context.err << "dlo: " << said << "\n";
+  }
+  if (context.format == Format::json || context.format == Format::ndjson) {
+    context.out << text << "\n";
+    return exit_ok;
+  }
+  if (context.format == Format::csv) {
+    Table table({{"STEP"}, {"TEXT"}});
+    for (const JsonValue& step : member(*answer, "steps").items) {
+      table.add({text_of(step, "step"), text_of(step, "text")});
+    }
+    print(context, table);
+    return exit_ok;
+  }
+  for (const JsonValue& step : member(*answer, "steps").items) {
+    const std::string name = text_of(step, "step");
+    context.out << name << std::string(name.size() < 12 ? 12 - name.size() : 1, ' ')
+                << printable(text_of(step, "text")) << "\n";
+  }
+  return exit_ok;
 }
 
 }  // namespace
 
 int explain(Context& context, const ExplainArguments& arguments) {
-  auto rules = rules_of(context, arguments);
-  if (!rules) return fail(context, rules.error());
-  auto subject = subject_of(context, arguments);
-  if (!subject) return refuse(context, subject.error());
-  auto profile = rules->find(subject->profile, subject->source);
-  if (!profile) return fail(context, profile.error());
-  if (const auto said = caution(*profile, subject->profile); !said.empty()) {
-    context.err << "dlo: " << said << "\n";
-  }
-  const auto book = RuleBook::build(std::move(*profile), re2_compiler());
-  if (!book) return fail(context, book.error());
-
-  Question question;
-  question.outcome.failure = std::move(subject->failure);
-  question.attempt = subject->attempt;
-  question.now = context.now;
-  question.overrides = overrides_of(*rules, subject->source);
-  for (const std::string& text : arguments.counters) {
-    auto counter = parse_counter(text);
-    if (!counter) return fail(context, counter.error());
-    question.counters.push_back(std::move(*counter));
-  }
-  const auto answer = dlo::explain(*book, question);
-  if (!answer) return fail(context, answer.error());
-  if (context.format == Format::json || context.format == Format::ndjson) {
-    context.out << to_json(*answer) << "\n";
-    return exit_ok;
-  }
   if (context.format == Format::id) {
     return refuse(context, {Code::invalid_argument, "cli.explain",
                             "An explanation has no id; -o is table, wide, csv, json or ndjson."});
   }
-  if (context.format == Format::csv) {
-    Table table({{"STEP"}, {"TEXT"}});
-    for (const ExplainStep& step : answer->steps) table.add({std::string(step.step), step.text});
-    print(context, table);
-    return exit_ok;
+  const auto rules = rules_of(context, arguments);
+  if (!rules) return fail(context, rules.error());
+  const bool about_record = parse_id(arguments.what).has_value();
+  const auto inquiry = inquiry_of(arguments, about_record);
+  if (!inquiry) return refuse(context, inquiry.error());
+  std::string text;
+  if (about_record) {
+    auto told = answer_about(context, arguments, *rules, *inquiry);
+    if (!told) return refuse(context, told.error());
+    text = std::move(*told);
+  } else {
+    const auto told = dlo::explain(*rules, re2_compiler(), *inquiry, {}, context.now);
+    if (!told) return fail(context, told.error());
+    text = to_json(*told);
   }
-  for (const ExplainStep& step : answer->steps) {
-    context.out << std::string(step.step)
-                << std::string(step.step.size() < 12 ? 12 - step.step.size() : 1, ' ') << step.text
-                << "\n";
-  }
-  return exit_ok;
+  return print_explanation(context, text);
 }
 
 }  // namespace dlo::cli

@@ -18,6 +18,8 @@ void add_explain(const Grammar& grammar) {
                       "Configuration file (docs/config.md); also DLO_CONFIG");
   command->add_option("--source", arguments->source,
                       "Of this source: 'sources' of a configuration");
+  command->add_option("--event-type", arguments->event_type,
+                      "Of this event type: 'event_types' of a configuration");
   command->add_option("--error", arguments->error, "Error text, whatever it looks like");
   command->add_option("--type", arguments->type, "Error type, such as JsonException");
   command->add_option("--status", arguments->status, "HTTP status")->check(CLI::Range(100, 599));

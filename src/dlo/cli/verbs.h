@@ -17,10 +17,11 @@ namespace dlo::cli {
 // One function per verb; each answers an Exit. The command line is parsed in cli.cc only.
 
 struct ExplainArguments {
-  std::string config;   // a file whose profiles and sources count too
-  std::string source;   // of the message, for what is overridden there
-  std::string what;     // error text, or the id of a dead letter (R11)
-  std::string profile;  // empty: that of the dead letter, or `standard`
+  std::string config;      // a file whose profiles and sources count too
+  std::string source;      // of the message, for what is overridden there
+  std::string event_type;  // the same
+  std::string what;        // error text, or the id of a dead letter (R11)
+  std::string profile;     // empty: that of the dead letter, or `standard`
   std::optional<std::string> error;
   std::string type;
   std::optional<int> status;

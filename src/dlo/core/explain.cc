@@ -45,21 +45,6 @@ std::string trace_sentence(const RuleTrace& trace) {
   return text + " but not with " + in_quotes(trace.stopped_by) + " in the text";
 }
 
-std::string verdict_sentence(const Verdict& verdict) {
-  if (const auto* dead = std::get_if<DeadLetterAs>(&verdict)) {
-    return "dead letter " + dead->reason + ": " + dead->description;
-  }
-  if (const auto* retry = std::get_if<RetryAt>(&verdict)) {
-    return "retry after " + print_duration(retry->delay) + ", placed " +
-           std::string(name_of(retry->placement));
-  }
-  if (const auto* drop = std::get_if<Drop>(&verdict)) return "dropped: " + drop->reason;
-  if (const auto* reject = std::get_if<RejectToCaller>(&verdict)) {
-    return "refused to the caller: " + reject->reason;
-  }
-  return std::string(name_of(verdict));
-}
-
 class Explainer {
  public:
   /// Secrets are taken out before anything is decided, as in production: what is hidden matches no
@@ -76,12 +61,14 @@ class Explainer {
     out_.counters_at_run = at_run;
     say("profile", profile.name + ": " + profile.summary);
     for (const AppliedOverride& override : question_.overrides) {
-      say("override", override.setting + " = " + override.value + ", set by " + override.from +
-                          " instead of the profile");
+      say("override",
+          override.setting + " = " + override.value +
+              (override.kept ? ", as when it was decided; now it would be " + override.from
+                             : ", set by " + override.from + " instead of the profile"));
     }
-    note_an_earlier_death(at_run);
+    if (!question_.lived) note_an_earlier_death(at_run);
     if (survives_pre_check(at_run)) decide_after_run(at_run);
-    say("verdict", verdict_sentence(out_.verdict));
+    say("verdict", describe(out_.verdict));
     return std::move(out_);
   }
 
@@ -108,7 +95,7 @@ class Explainer {
 
   bool survives_pre_check(const Counters& at_run) {
     const auto& check = book_.profile().pre_check;
-    const Counters claimed = before_start(at_run);
+    const Counters claimed = question_.before_run ? at_run : before_start(at_run);
     const Decision decision = book_.before_run(claimed, question_.outcome.failure.text);
     out_.ran = std::holds_alternative<Run>(decision.verdict);
     const auto* death = std::get_if<DeadLetterAs>(&decision.verdict);
@@ -149,6 +136,9 @@ class Explainer {
     if (question_.outcome.kind == OutcomeKind::crashed) {
       say("classify", std::string("the attempt never reported: category crash, which ") +
                           (profile.crash_counts ? "counts as a failure" : "does not count here"));
+    } else if (!question_.found_now.empty()) {
+      say("classify", "it was taken for " + out_.category + "; the rules as they are now find " +
+                          question_.found_now);
     } else {
       for (const RuleTrace& trace : book_.classifier().trace(question_.outcome.failure)) {
         say("classify", trace_sentence(trace));
@@ -208,12 +198,27 @@ class Explainer {
 
 }  // namespace
 
+std::string describe(const Verdict& verdict) {
+  if (const auto* dead = std::get_if<DeadLetterAs>(&verdict)) {
+    return "dead letter " + dead->reason + ": " + dead->description;
+  }
+  if (const auto* retry = std::get_if<RetryAt>(&verdict)) {
+    return "retry after " + print_duration(retry->delay) + ", placed " +
+           std::string(name_of(retry->placement));
+  }
+  if (const auto* drop = std::get_if<Drop>(&verdict)) return "dropped: " + drop->reason;
+  if (const auto* reject = std::get_if<RejectToCaller>(&verdict)) {
+    return "refused to the caller: " + reject->reason;
+  }
+  return std::string(name_of(verdict));
+}
+
 Result<Explanation> explain(const RuleBook& book, const Question& question) {
   if (question.attempt == 0) {
     return Error{Code::invalid_argument, "core.explain",
                  "attempt 0 does not exist: the first execution is attempt 1."};
   }
-  Counters at_run = at_execution(book.profile(), question.attempt);
+  Counters at_run = question.lived.value_or(at_execution(book.profile(), question.attempt));
   for (const auto& [name, value] : question.counters) {
     if (auto set = set_counter(at_run, name, value); !set) return set.error();
   }

@@ -16,6 +16,7 @@ struct AppliedOverride {
   std::string setting;  // "limit"
   std::string value;    // "8"
   std::string from;     // "event type PaymentFailed"
+  bool kept = false;    // by the record of what happened; `from` says what holds now
 };
 
 /// "What would happen if this failed like that?"
@@ -23,6 +24,9 @@ struct Question {
   Outcome outcome{OutcomeKind::failed, {}};
   std::uint32_t attempt = 1;  // the Nth execution, all earlier ones failed and counted (R11)
   std::vector<std::pair<std::string, std::uint32_t>> counters;  // override what N implies
+  std::optional<Counters> lived{};  // as they really were while it ran, instead of what N implies
+  bool before_run = false;          // it ended at a claim: `lived` as they were then
+  std::string found_now{};          // the rules find another category now than its record has
   std::vector<AppliedOverride> overrides;  // already in the book's profile; named in the answer
   Millis previous{0};                      // the wait before this execution
   TimePoint now{};
@@ -50,7 +54,11 @@ struct Explanation {
   bool ran = true;           // false: the pre-check ended it before the handler
   Counters counters_at_run;  // while the handler ran
   Counters counters_after;
+  std::string caution;  // what whoever follows this profile risks (caution.h); mostly empty
 };
+
+/// "dead letter NonRetryableError: bad request", "retry after 2s, placed delayed"
+[[nodiscard]] std::string describe(const Verdict& verdict);
 
 /// Pure. Refuses an attempt of zero and unknown counter names.
 [[nodiscard]] Result<Explanation> explain(const RuleBook& book, const Question& question);

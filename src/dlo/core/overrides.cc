@@ -54,13 +54,13 @@ void set_classifier(Profile& profile, const ClassifierOverride& classifier) {
   profile.empty_error_category = classifier.empty_error_category;
 }
 
-std::string origin_text(const OverrideOrigin& origin) {
+}  // namespace
+
+std::string describe(const OverrideOrigin& origin) {
   std::string text(name_of(origin.scope));
   if (!origin.name.empty()) text.append(" ").append(origin.name);
   return text;
 }
-
-}  // namespace
 
 std::string_view name_of(OverrideScope scope) noexcept {
   switch (scope) {
@@ -103,9 +103,9 @@ EffectiveProfile apply_overrides(const Profile& profile, const Overrides& overri
 }
 
 std::string describe(const EffectiveProfile& effective) {
-  return "limit " + std::to_string(effective.profile.limit) + " (" + origin_text(effective.limit) +
-         "), policy " + print(effective.profile.retry) + " (" + origin_text(effective.policy) +
-         "), classifier of " + origin_text(effective.classifier);
+  return "limit " + std::to_string(effective.profile.limit) + " (" + describe(effective.limit) +
+         "), policy " + print(effective.profile.retry) + " (" + describe(effective.policy) +
+         "), classifier of " + describe(effective.classifier);
 }
 
 Result<Override> override_of(const Headers& headers) {

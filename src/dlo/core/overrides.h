@@ -50,6 +50,8 @@ struct OverrideOrigin {
   std::string name;
   bool operator==(const OverrideOrigin&) const = default;
 };
+/// "event type PaymentCreated"
+[[nodiscard]] std::string describe(const OverrideOrigin& origin);
 
 /// A profile with every override worked in, and where limit, policy and classifier came from.
 struct EffectiveProfile {

@@ -46,10 +46,18 @@ Result<Profile> ProfileBook::find(std::string_view name, const std::string& sour
 }
 
 Result<Profile> ProfileBook::find(std::string_view name, const Message& message) const {
-  auto profile = find(name);
-  if (!profile || override_key(message).empty()) return profile;
+  if (override_key(message).empty()) return find(name);
+  auto found = effective(name, message);
+  if (!found) return found.error();
+  return std::move(found->profile);
+}
+
+Result<EffectiveProfile> ProfileBook::effective(std::string_view name,
+                                                const Message& message) const {
+  const auto profile = find(name);
+  if (!profile) return profile.error();
   const auto own = override_of(message.headers);
-  return apply_overrides(*profile, overrides_, message, own ? *own : Override{}).profile;
+  return apply_overrides(*profile, overrides_, message, own ? *own : Override{});
 }
 
 std::string ProfileBook::override_key(const Message& message) const {

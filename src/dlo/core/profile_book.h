@@ -30,6 +30,9 @@ class ProfileBook {
   /// The same for one message: what it says itself (`dlo-limit`, `dlo-policy`), what is overridden
   /// for its event type, what for its source (R12). A header that cannot be read says nothing.
   [[nodiscard]] Result<Profile> find(std::string_view name, const Message& message) const;
+  /// The same, and from where each setting came.
+  [[nodiscard]] Result<EffectiveProfile> effective(std::string_view name,
+                                                   const Message& message) const;
   /// Equal for messages to which the same overrides apply; empty: none do.
   [[nodiscard]] std::string override_key(const Message& message) const;
 

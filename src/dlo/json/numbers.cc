@@ -111,7 +111,7 @@ std::string to_json(const Explanation& explanation) {
         .member("longest_delay_ms", static_cast<std::uint64_t>(explanation.longest_delay.count()));
   }
   json.member("policy", explanation.policy).member("limit", explanation.limit);
-  json.key("ran").boolean(explanation.ran);
+  json.key("ran").boolean(explanation.ran).member("caution", explanation.caution);
   write_counters(json, "counters_at_run", explanation.counters_at_run);
   write_counters(json, "counters_after", explanation.counters_after);
   json.key("steps").begin_array();

@@ -75,6 +75,68 @@ TEST_F(SourcesTest, RulesExplainAFailureAndADeadLetter) {
             404);
 }
 
+// The record is right, whatever the rules would have allowed.
+TEST_F(SourcesTest, ADeadLetterIsExplainedInAgreementWithItsRecord) {
+  const auto agrees = [&](const std::string& id, const std::string& because) {
+    const Told record = get("/v1/dead-letters/" + id);
+    const Told said = say("POST", "/v1/rules/explain", R"({"id":")" + id + "\"}");
+    EXPECT_EQ(said.status(), 200) << said;
+    EXPECT_EQ(said.at("verdict"), "dead_letter") << said;
+    for (const char* each : {"reason", "description", "category", "rule", "limit", "policy"}) {
+      EXPECT_EQ(said.at(each), record.at(each)) << each << "\n" << said << "\n" << record;
+    }
+    EXPECT_TRUE(said.says(because)) << said;
+  };
+  agrees(dead(R"("id":"given up","final":true,"attempts":2)"), "reported as given up: kept");
+  agrees(dead(R"("id":"once")"), "reported as given up: kept");
+  agrees(dead(R"("id":"limited","final":true,"attempts":1,"profile":"kafka+safe")"),
+         "reported as given up: kept");
+  say("PUT", "/v1/queues/orders", "{}");
+  ask("POST", "/v1/queues/orders/messages", "x", {{"Content-Type", "text/plain"}});
+  const std::string lease = ask("POST", "/v1/queues/orders/receive").at("messages.0.lease");
+  const Told settled =
+      say("POST", "/v1/queues/orders/settle",
+          R"({"outcome":"dead_letter","reason":"NoSuchAccount","description":"nobody","lease":")" +
+              lease + "\"}");
+  agrees(settled.at("dead_letter"), "dead-lettered by its worker: kept");
+}
+
+TEST_F(SourcesTest, WhatIsOverriddenForAnEventTypeIsAppliedAndNamed) {
+  options_.rules.set_event_type("PaymentFailed", {.limit = 2, .policy = {}, .classifier = {}});
+  const Told said =
+      say("POST", "/v1/rules/explain", R"({"error":"x","event_type":"PaymentFailed","attempt":2})");
+  EXPECT_EQ(said.at("verdict"), "dead_letter") << said;
+  EXPECT_EQ(said.at("limit"), "2") << said;
+  EXPECT_TRUE(said.says("set by event type PaymentFailed")) << said;
+  EXPECT_EQ(say("POST", "/v1/rules/explain", R"({"error":"x","attempt":2})").at("limit"), "5");
+  const std::string id = dead(R"("id":"p","event_type":"PaymentFailed","attempts":2)");
+  const Told letter = say("POST", "/v1/rules/explain", R"({"id":")" + id + "\"}");
+  EXPECT_EQ(letter.at("limit"), get("/v1/dead-letters/" + id).at("limit")) << letter;
+  EXPECT_EQ(letter.at("limit"), "2") << letter;
+}
+
+TEST_F(SourcesTest, WhatIsSupposedOfADeadLetterIsDecidedByTheRules) {
+  const std::string id = dead();
+  const auto supposing = [&](const std::string& members) {
+    return say("POST", "/v1/rules/explain", R"({"id":")" + id + "\"," + members + "}");
+  };
+  EXPECT_EQ(supposing(R"("attempt":2)").at("verdict"), "retry");
+  EXPECT_EQ(supposing(R"("counters":{"attempt":9})").at("verdict"), "dead_letter");
+  EXPECT_EQ(supposing(R"("counters":{"atempt":9})").status(), 400);
+  EXPECT_EQ(supposing(R"("profile":"kafka")").at("profile"), "kafka");
+  EXPECT_TRUE(supposing(R"("profile":"kafka")").says("\"caution\":\"\\\"kafka+safe"));
+}
+
+TEST_F(SourcesTest, ADeadLetterOfAnotherSourceIsNotExplainedToAScopedToken) {
+  const std::string id = dead();
+  const Told made =
+      say("POST", "/v1/tokens", R"({"name":"r","role":"reader","sources":["orders"]})");
+  const Headers reader = {{"Authorization", "Bearer " + made.at("secret")}};
+  const Told said = say("POST", "/v1/rules/explain", R"({"id":")" + id + "\"}", reader);
+  EXPECT_GE(said.status(), 400) << said;
+  EXPECT_FALSE(said.says("card expired")) << said;
+}
+
 TEST_F(SourcesTest, RulesAreSimulatedOnWhatDiedWithoutChangingIt) {
   const std::string id = dead(R"("id":"1","event_type":"orders.created")");
   dead(R"("id":"2")");
