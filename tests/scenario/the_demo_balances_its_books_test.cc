@@ -6,6 +6,12 @@
 namespace dlo::testing {
 namespace {
 
+TEST(Scenario, ADemoThatKeepsNothingTakesNoDirectory) {
+  const Ended refused = run_dlo({"demo", "--data", "/nowhere/at/all"});
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_NE(refused.err.find("--keep"), std::string::npos) << refused.err;
+}
+
 // A new user runs the demo, keeps its office, and looks around in it.
 TEST(Scenario, TheDemoBalancesItsBooksAndLeavesAnOfficeToLookAt) {
   const TemporaryDirectory place;

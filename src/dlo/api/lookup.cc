@@ -29,7 +29,12 @@ Result<RecordId> by_task(Office& office, const Request& request, const std::stri
   for (const RecordHead& head : page->rows) {
     if (allows_source(request.actor.scope, head.source)) found.push_back(head.id);
   }
-  if (found.empty()) return none_such(in_quotes(task));
+  if (found.empty()) {
+    return Error{Code::not_found, "api.id",
+                 "There is no dead letter " + in_quotes(task) +
+                     ", and no open one of a task called that. Ids have 32 hex digits, and all of "
+                     "them are needed; lists show them."};
+  }
   if (found.size() == 1) return found.front();
   return Error{Code::conflict, "api.id",
                std::to_string(found.size()) + " open dead letters have the task id " +

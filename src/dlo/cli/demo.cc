@@ -205,6 +205,11 @@ Result<std::uint64_t> dead_before(Office& office) {
 }  // namespace
 
 int demo(Context& context, const DemoArguments& arguments) {
+  if (context.data_named && !arguments.keep) {
+    return refuse(context, {Code::invalid_argument, "cli.demo",
+                            "--data is where --keep leaves the office of a demo, and without "
+                            "--keep nothing is left. Say --keep too, or leave --data out."});
+  }
   const TemporaryDirectory temporary;
   const Interruption interruption(temporary.path());
   const std::string directory = arguments.keep ? context.data : temporary.path();

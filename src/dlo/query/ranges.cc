@@ -46,7 +46,11 @@ Result<Span> number(std::string_view text) {
 
 Result<Span> duration(std::string_view text) {
   const auto read = parse_duration(text);
-  if (!read) return refusal("expected a duration: " + read.error().detail);
+  if (!read) {
+    std::string why = read.error().detail;
+    if (why.ends_with('.')) why.pop_back();  // whoever quotes this ends the sentence
+    return refusal("expected a duration: " + why);
+  }
   return Span{read->count(), read->count() + 1};
 }
 
