@@ -46,6 +46,17 @@ TEST(Scenario, ADecisionUnderAConfigurationIsExplained) {
   EXPECT_NE(unknown.err.find("careful"), std::string::npos) << unknown.err;
 }
 
+TEST(Scenario, AConfigurationWithAnExecutorThatCannotRunIsNotFine) {
+  const TemporaryDirectory place;
+  const std::string file = place.path() + "/dlo.yaml";
+  std::ofstream(file) << "executors:\n  mailer: {command: /nowhere/mailer --fast}\n";
+  const Ended checked = run_dlo({"config", "check", file});
+  EXPECT_EQ(checked.code, 1) << checked.out;
+  EXPECT_NE(checked.err.find("dlo.yaml:2: executors.mailer: the command /nowhere/mailer"),
+            std::string::npos)
+      << checked.err;
+}
+
 TEST(Scenario, AnExplanationIsATableOrRefusesToBeAnId) {
   const Ended table = run_dlo({"explain", "--error", "x", "--attempt", "1", "-o", "csv"});
   EXPECT_EQ(table.out.find("STEP,TEXT"), 0U) << table.out;

@@ -1,9 +1,13 @@
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include "scenario/program.h"
 #include "support/temporary_directory.h"
@@ -31,6 +35,27 @@ TEST(Scenario, AServerStartsAnswersRefusesASecondWriterAndStopsOnSigterm) {
   EXPECT_EQ(server.stop(SIGTERM), 0);
   const Ended again = run_dlo({"list", "--data", place.path()});
   EXPECT_EQ(again.code, 4) << again.err;
+}
+
+// Nobody is told that everything is there when it is not.
+TEST(Scenario, AServerWhoseOfficeWasDestroyedDoesNotSayThatEverythingIsThere) {
+  const auto cut = [](const std::string& file) { std::filesystem::resize_file(file, 0); };
+  const auto removed = [](const std::string& file) { std::filesystem::remove(file); };
+  const auto replaced = [](const std::string& file) {
+    std::filesystem::rename(file, file + ".old");
+    std::filesystem::copy_file(file + ".old", file);
+  };
+  const std::vector<std::function<void(const std::string&)>> deeds{cut, removed, replaced};
+  for (std::size_t i = 0; i < deeds.size(); ++i) {
+    const TemporaryDirectory place;
+    ASSERT_EQ(run_dlo({"demo", "--messages", "14", "--keep", "--data", place.path()}).code, 0);
+    Running server({"serve", "--data", place.path(), "--listen", "127.0.0.1:0"});
+    server.read_until("/healthz");
+    deeds[i](place.path() + "/office.db");
+    EXPECT_EQ(::kill(server.pid(), SIGTERM), 0);
+    EXPECT_NO_THROW(server.read_until("Stopped.\n")) << i;  // and nothing else in that line
+    EXPECT_EQ(server.stop(0), 1) << i;
+  }
 }
 
 TEST(Scenario, AServerStopsOnCtrlCAsItDoesOnSigterm) {

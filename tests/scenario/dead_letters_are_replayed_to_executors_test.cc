@@ -62,6 +62,16 @@ class ReplayedToExecutors : public ::testing::Test {
   std::unique_ptr<HttpClient> client_;
 };
 
+TEST_F(ReplayedToExecutors, WithoutAServerItIsSaidWhoseExecutorsAre) {
+  const TemporaryDirectory alone;
+  ASSERT_EQ(run_dlo({"demo", "--messages", "14", "--keep", "--data", alone.path()}).code, 0);
+  const Ended refused =
+      run_dlo({"replay", "type:poison", "--to", "exec:inbox", "--yes", "--data", alone.path()});
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_NE(refused.err.find("No server works in"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("dlo serve --config"), std::string::npos) << refused.err;
+}
+
 TEST_F(ReplayedToExecutors, AnEndpointOrACommandDoesTheWorkAndItsAnswerIsTheOutcome) {
   start();
   const std::string pushed = report("pushed");

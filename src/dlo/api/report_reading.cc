@@ -114,8 +114,7 @@ void read_retry(JsonFields& fields, const NamedPolicies& named, Reading& reading
 void read_attempts(JsonFields& fields, Reading& reading) {
   std::uint32_t attempts = 1;
   if (fields.has("attempts")) {
-    attempts = static_cast<std::uint32_t>(fields.number("attempts", most_attempts));
-    if (attempts == 0) fields.complain("attempts", "must be 1 or more: it has failed once");
+    attempts = static_cast<std::uint32_t>(fields.number("attempts", most_attempts, 1));
     reading.final = false;
   }
   if (fields.has("final")) {

@@ -2,6 +2,7 @@
 
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/output.h"
+#include "dlo/cli/retry_settings.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
 
@@ -17,8 +18,11 @@ int say_count(Context& context, std::size_t problems) {
 }  // namespace
 
 int config_check(Context& context, const ConfigArguments& arguments) {
-  const auto reading = load_config(context, arguments.file);
+  auto reading = load_config(context, arguments.file);
   if (!reading) return fail(context, reading.error());
+  for (ConfigProblem& each : executor_problems(reading->config)) {
+    reading->problems.push_back(std::move(each));
+  }
   if (!report_problems(context, arguments.file, *reading)) {
     return say_count(context, reading->problems.size());
   }

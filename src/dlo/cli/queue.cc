@@ -55,9 +55,10 @@ Table queue_table(const Context& context, const std::vector<JsonValue>& queues) 
 }
 
 Table message_table(const Context& context, const std::vector<JsonValue>& messages) {
-  Table table({{"ID"},
-               {"TYPE"},
-               {"KEY"},
+  // Ids, types and keys are the senders' own, and as long as they like.
+  Table table({{"ID", Align::left, true},
+               {"TYPE", Align::left, true},
+               {"KEY", Align::left, true},
                {"ENQUEUED"},
                {"BYTES", Align::right},
                {"PAYLOAD", Align::left, true}});

@@ -9,6 +9,7 @@
 #include "dlo/core/duration.h"
 #include "dlo/core/encoding.h"
 #include "dlo/core/spelling.h"
+#include "dlo/jobs/replay_target.h"
 
 namespace dlo::cli {
 namespace {
@@ -62,11 +63,25 @@ void write_options(JsonWriter& json, const ReplayArguments& arguments) {
   json.end_array();
 }
 
+/// Executors are a server's: without one nobody would run anything.
+Result<void> check_target(const Context& context, const std::string& target) {
+  if (!is_executor(target)) return {};
+  const auto client = connect(context, Need::look);
+  if (!client) return client.error();
+  if ((*client)->is_server()) return {};
+  return Error{Code::invalid_argument, "cli.replay",
+               "--to " + target + " is an executor, and those are a server's: `executors` in its " +
+                   "configuration. No server works in '" + context.data +
+                   "'. Start one (dlo serve --config FILE --data " + context.data +
+                   "), or name one with --server URL; nothing was done."};
+}
+
 }  // namespace
 
 int replay(Context& context, const ReplayArguments& arguments) {
   const auto ids = ids_of(context, arguments.bulk.ids);
   if (!ids) return refuse(context, ids.error());
+  if (auto fine = check_target(context, arguments.to); !fine) return refuse(context, fine.error());
   const auto share = percent_of(arguments.stop_if_fail);
   if (!share) return refuse(context, share.error());
   const auto headers = pairs_of(arguments.set_headers);

@@ -60,7 +60,24 @@ Result<std::shared_ptr<Handler>> handler_of(const ExecutorSettings& executor, Mi
   return handler;
 }
 
+Error named(const ExecutorSettings& executor, const Error& error) {
+  return {error.code, error.where, "executors." + executor.name + ": " + error.detail};
+}
+
 }  // namespace
+
+std::vector<ConfigProblem> executor_problems(const Config& config) {
+  std::vector<ConfigProblem> problems;
+  for (const ExecutorSettings& each : config.executors) {
+    if (each.kind == "queue") continue;
+    const auto made = handler_of(each, Millis{0});
+    if (made) continue;
+    const auto section = config.sections.find("executors." + each.name);
+    problems.push_back(
+        {section == config.sections.end() ? 0 : section->second, named(each, made.error()).detail});
+  }
+  return problems;
+}
 
 Result<api::RetrySettings> retry_settings(const Config& config) {
   api::RetrySettings retries;
@@ -81,10 +98,7 @@ Result<api::RetrySettings> retry_settings(const Config& config) {
     guarded.breaker = each.circuit;
     guarded.timeout = each.timeout;
     auto made = handler_of(each, each.timeout.value_or(retries.timeout));
-    if (!made) {
-      const Error& error = made.error();
-      return Error{error.code, error.where, "executors." + each.name + ": " + error.detail};
-    }
+    if (!made) return named(each, made.error());
     retries.executors->set(each.name, std::move(*made), guarded);
   }
   return retries;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "dlo/api/retries.h"
 #include "dlo/config/config.h"
 #include "dlo/core/result.h"
@@ -9,5 +11,8 @@ namespace dlo::cli {
 /// Scheduled retries as a configuration wants them: who runs them, and how. Refused with the
 /// executor's name if one cannot be made.
 [[nodiscard]] Result<api::RetrySettings> retry_settings(const Config& config);
+
+/// Every executor that could not be made here, and why: a server would not start with it.
+[[nodiscard]] std::vector<ConfigProblem> executor_problems(const Config& config);
 
 }  // namespace dlo::cli

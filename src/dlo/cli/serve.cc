@@ -16,6 +16,7 @@
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/audit_head.h"
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/last_look.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/server_note.h"
@@ -295,6 +296,21 @@ void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, R
   heads.write();
 }
 
+/// Only what a look at the files allows is promised.
+int say_how_it_ended(Context& context, const LastLook& last_look) {
+  const auto trouble = last_look.trouble();
+  if (!trouble) {
+    context.out << "Stopped. Everything acknowledged is in '" << context.data << "'." << std::endl;
+    return exit_ok;
+  }
+  context.out << "Stopped." << std::endl;
+  context.err
+      << "dlo: The office in '" << context.data << "' is not as it was left: " << *trouble
+      << ". What was acknowledged may be lost. Restore it from a backup before you start it "
+         "again; `dlo doctor` says more.\n";
+  return exit_error;
+}
+
 /// Serves what was opened, with every word of the configuration checked.
 int serve_office(Context& context, const ServeArguments& arguments, const Config& config,
                  const HttpOptions& options, Signals& signals, OpenedOffice& opened) {
@@ -324,9 +340,8 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   Reloader reloader(context, arguments, config);
   run_until_stopped(context, signals, reloader, {service, **server, *opened.office, clock},
                     config.duration("server.drain"));
-  if (const auto closed = (*queues)->close(); !closed) fail(context, closed.error());
-  context.out << "Stopped. Everything acknowledged is in '" << context.data << "'." << std::endl;
-  return exit_ok;
+  const auto closed = (*queues)->close();
+  return closed ? exit_ok : fail(context, closed.error());
 }
 
 }  // namespace
@@ -353,7 +368,10 @@ int serve(Context& context, const ServeArguments& arguments) {
       check_exposure(*opened->office, *options, config.flag("server.plain_http"), now);
   if (!safe) return fail(context, safe.error());
   raise_descriptor_limit();
-  return serve_office(context, arguments, config, *options, signals, *opened);
+  const LastLook last_look(context.data);
+  const int ended = serve_office(context, arguments, config, *options, signals, *opened);
+  opened->office.reset();  // what is still in its log goes into its file
+  return ended == exit_ok ? say_how_it_ended(context, last_look) : ended;
 }
 
 }  // namespace dlo::cli

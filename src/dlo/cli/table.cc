@@ -14,8 +14,51 @@ constexpr std::size_t gap = 2;
 constexpr std::size_t narrowest = 8;
 constexpr std::size_t readable = 24;  // of a column that can give way: others are left out first
 
-bool continues(char c) noexcept {
-  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+// What takes two columns of a terminal, and what takes none: the blocks of Unicode that people
+// write in, not every sign of them.
+constexpr auto twice = std::to_array<Range>({{0x1100, 0x115F},
+                                             {0x2E80, 0x303E},
+                                             {0x3041, 0x33FF},
+                                             {0x3400, 0x4DBF},
+                                             {0x4E00, 0xA4CF},
+                                             {0xA960, 0xA97F},
+                                             {0xAC00, 0xD7A3},
+                                             {0xF900, 0xFAFF},
+                                             {0xFE30, 0xFE6F},
+                                             {0xFF00, 0xFF60},
+                                             {0xFFE0, 0xFFE6},
+                                             {0x1F300, 0x1F64F},
+                                             {0x1F680, 0x1F6FF},
+                                             {0x1F900, 0x1FAFF},
+                                             {0x20000, 0x3FFFD}});
+constexpr auto unseen = std::to_array<Range>(
+    {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}});
+
+std::size_t width_of(char32_t sign) noexcept {
+  const auto holds = [sign](const Range& each) { return sign >= each.first && sign <= each.last; };
+  if (sign < 0x0300) return 1;
+  if (std::any_of(unseen.begin(), unseen.end(), holds)) return 0;
+  return std::any_of(twice.begin(), twice.end(), holds) ? 2 : 1;
+}
+
+/// One sign of a text: how long it is, and how wide. What is not UTF-8 is taken byte by byte.
+struct Sign {
+  std::size_t length = 1;
+  std::size_t width = 1;
+};
+Sign sign_at(std::string_view text, std::size_t at) noexcept {
+  const std::size_t length = std::max<std::size_t>(utf8_length(text, at), 1);
+  const auto lead = static_cast<unsigned char>(text[at]);
+  if (length == 1) return {};
+  char32_t sign = lead & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    sign = sign << 6U | (static_cast<unsigned char>(text[at + i]) & 0x3FU);
+  }
+  return {length, width_of(sign)};
 }
 
 std::string quoted(std::string_view cell) {
@@ -51,17 +94,24 @@ std::string printable(std::string_view text) {
 }
 
 std::size_t display_width(std::string_view text) noexcept {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Sign sign = sign_at(text, at);
+    width += sign.width;
+    at += sign.length;
+  }
+  return width;
 }
 
 std::string cut(std::string_view text, std::size_t columns) {
   if (display_width(text) <= columns) return std::string(text);
   if (columns == 0) return {};
   std::size_t at = 0;
-  for (std::size_t seen = 0; at < text.size() && seen + 1 < columns; ++seen) {
-    ++at;
-    while (at < text.size() && continues(text[at])) ++at;
+  for (std::size_t width = 0; at < text.size();) {
+    const Sign sign = sign_at(text, at);
+    width += sign.width;
+    if (width + 1 > columns) break;
+    at += sign.length;
   }
   return std::string(text.substr(0, at)) + "…";
 }

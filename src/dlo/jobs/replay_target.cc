@@ -38,7 +38,8 @@ Result<ReplayTarget> find_executor(const std::shared_ptr<const HandlerTable>& ta
   if (names.empty()) {
     return Error{Code::not_found, "jobs.replay",
                  "There is no executor " + in_quotes(target) +
-                     ", nor any other: `executors` in the configuration names them."};
+                     ", nor any other: executors are a server's, and `executors` in its "
+                     "configuration names them."};
   }
   const std::vector<std::string_view> known(names.begin(), names.end());
   return Error{Code::not_found, "jobs.replay", unknown_name("executor", target, known)};

@@ -85,12 +85,14 @@ std::string JsonFields::embedded(std::string_view name) {
   return value == nullptr ? std::string() : std::string(value->raw);
 }
 
-std::uint64_t JsonFields::number(std::string_view name, std::uint64_t largest) {
+std::uint64_t JsonFields::number(std::string_view name, std::uint64_t largest,
+                                 std::uint64_t least) {
   const JsonValue* value = find(name);
   if (value == nullptr) return 0;
   const auto number = value->to_uint64();
-  if (!number || *number > largest) {
-    complain(name, "must be a whole number from 0 to " + std::to_string(largest));
+  if (!number || *number < least || *number > largest) {
+    complain(name, "must be a whole number from " + std::to_string(least) + " to " +
+                       std::to_string(largest));
     return 0;
   }
   return *number;
@@ -132,10 +134,13 @@ std::optional<std::size_t> JsonFields::choice(std::string_view name,
   return static_cast<std::size_t>(found - names.begin());
 }
 
-std::span<const JsonValue> JsonFields::items(std::string_view name) {
+std::span<const JsonValue> JsonFields::items(std::string_view name, std::string_view example) {
   const JsonValue* value = find(name);
   if (value == nullptr) return {};
-  if (value->kind != JsonKind::array) complain(name, "must be an array");
+  if (value->kind != JsonKind::array) {
+    complain(name, "must be an array" +
+                       (example.empty() ? std::string() : ", such as " + std::string(example)));
+  }
   return value->items;
 }
 

@@ -45,7 +45,8 @@ class JsonFields {
   [[nodiscard]] std::string text(std::string_view name);                  // also from `_base64`
   [[nodiscard]] std::optional<std::string> bytes(std::string_view name);  // heeds `_encoding`
   [[nodiscard]] std::string embedded(std::string_view name);              // also from `_text`
-  [[nodiscard]] std::uint64_t number(std::string_view name, std::uint64_t largest = UINT64_MAX);
+  [[nodiscard]] std::uint64_t number(std::string_view name, std::uint64_t largest = UINT64_MAX,
+                                     std::uint64_t least = 0);
   [[nodiscard]] std::uint32_t small(std::string_view name) {
     return static_cast<std::uint32_t>(number(name, UINT32_MAX));
   }
@@ -56,8 +57,9 @@ class JsonFields {
   /// A string that must be one of `names`; answers its place among them.
   [[nodiscard]] std::optional<std::size_t> choice(std::string_view name,
                                                   std::span<const std::string_view> names);
-  /// The elements of an array.
-  [[nodiscard]] std::span<const JsonValue> items(std::string_view name);
+  /// The elements of an array. `example` shows whoever got it wrong what was expected.
+  [[nodiscard]] std::span<const JsonValue> items(std::string_view name,
+                                                 std::string_view example = {});
 
   [[nodiscard]] std::string place_of(std::string_view name) const;
   void complain(std::string_view name, const std::string& what);

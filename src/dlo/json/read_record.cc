@@ -32,9 +32,10 @@ Status read_status(JsonFields& fields, std::string_view name) {
 
 /// Calls `read` with the fields of each object in an array.
 template <typename Read>
-void each(JsonFields& fields, std::string_view name, const Read& read) {
+void each(JsonFields& fields, std::string_view name, const Read& read,
+          std::string_view example = {}) {
   std::size_t index = 0;
-  for (const JsonValue& item : fields.items(name)) {
+  for (const JsonValue& item : fields.items(name, example)) {
     JsonFields inside(item, fields.place_of(name) + "." + std::to_string(index++),
                       fields.complaints());
     read(inside);
@@ -54,10 +55,11 @@ void inside(JsonFields& fields, std::string_view name, const Read& read) {
 
 Headers read_headers(JsonFields& fields) {
   Headers headers;
-  each(fields, "headers", [&headers](JsonFields& header) {
+  const auto read = [&headers](JsonFields& header) {
     headers.push_back({header.text("name"), header.bytes("value").value_or(""),
                        read_enum(header, "type", HeaderType::text)});
-  });
+  };
+  each(fields, "headers", read, R"([{"name": "tenant", "value": "acme"}])");
   return headers;
 }
 

@@ -92,7 +92,8 @@ RequestParser::State RequestParser::refuse(const error_code& error) {
   if (error == http::error::body_limit) {
     return refuse(413, "body_too_large",
                   "The body is larger than the limit of " + std::to_string(limits_.body_bytes) +
-                      " bytes. Nothing of it was used; send it in parts.");
+                      " bytes (server.max_body). Nothing of it was used; send it in parts, or have "
+                      "the limit raised.");
   }
   if (error == http::error::header_limit) {
     return refuse(431, "headers_too_large",

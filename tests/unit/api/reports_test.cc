@@ -149,6 +149,18 @@ INSTANTIATE_TEST_SUITE_P(Shapes, BadReports, ::testing::ValuesIn(std::vector<Bad
 }), [](const auto& row) { return row.param.name; });
 // clang-format on
 
+TEST_F(ReportsTest, WhoGetsAMemberWrongIsShownWhatIsRight) {
+  const Told headers = report(R"({"source":"a","error":"x","headers":{"tenant":"acme"}})");
+  EXPECT_EQ(headers.status(), 400);
+  EXPECT_TRUE(headers.at("detail").find(R"([{"name": "tenant", "value": "acme"}])") !=
+              std::string::npos)
+      << headers;
+  const Told none = report(R"({"source":"a","error":"x","attempts":0})");
+  EXPECT_EQ(none.status(), 400);
+  EXPECT_TRUE(none.says("attempts must be a whole number from 1 to 1000000")) << none;
+  EXPECT_EQ(report(R"({"source":"a","error":"x","attempts":-1})").at("detail"), none.at("detail"));
+}
+
 TEST_F(ReportsTest, OtherKindsOfBodiesAre415) {
   EXPECT_EQ(ask("POST", "/v1/dead-letters", "a=b",
                 {{"Content-Type", "application/x-www-form-urlencoded"}})

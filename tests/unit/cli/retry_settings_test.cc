@@ -31,6 +31,22 @@ class ASigningExecutor : public ::testing::Test {
   std::string path_;
 };
 
+TEST(ExecutorProblems, NameEveryCommandThatCannotBeRun) {
+  Config config;
+  config.executors.push_back({"good", "command", "/bin/true --fast"});
+  config.executors.push_back({"gone", "command", "/nowhere/mailer"});
+  config.executors.push_back({"plain", "command", "/etc/passwd"});
+  config.executors.push_back({"other", "queue", "orders"});
+  config.sections["executors.plain"] = 7;
+  const auto problems = executor_problems(config);
+  ASSERT_EQ(problems.size(), 2U);
+  EXPECT_NE(problems[0].text.find("executors.gone: the command /nowhere/mailer was not found"),
+            std::string::npos)
+      << problems[0].text;
+  EXPECT_EQ(problems[1].line, 7U);
+  EXPECT_NE(problems[1].text.find("executors.plain"), std::string::npos) << problems[1].text;
+}
+
 TEST_F(ASigningExecutor, TakesEachLineOfItsFileAsASecret) {
   EXPECT_TRUE(with("0123456789abcdef-new\n0123456789abcdef-old\r\n\n"));
 }

@@ -43,6 +43,16 @@ TEST(Table, ColumnsThatAreNotNeededAreLeftOutOfANarrowTerminal) {
   EXPECT_EQ(titles(0), "ID          KIND        WHEN       ERROR");
 }
 
+TEST(Table, SignsThatTakeTwoColumnsOrNoneAreCountedAsSuch) {
+  Table table({{"ID"}, {"COUNT", Align::right}});
+  table.add({"注文", "7"});
+  table.add({"orde\u0301r", "8"});
+  table.add({"orders", "9"});
+  EXPECT_EQ(printed(table), "ID      COUNT\n注文        7\norde\u0301r       8\norders      9\n");
+  EXPECT_EQ(cut("注文番号", 5), "注文…");
+  EXPECT_EQ(cut("注文番号", 4), "注…");
+}
+
 TEST(Table, HostileTextCannotMoveTheCursor) {
   Table table({{"ERROR"}});
   table.add(

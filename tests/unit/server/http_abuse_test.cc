@@ -68,7 +68,9 @@ TEST_F(HttpAbuse, AClientStillSendingSeesWhyItWasRefused) {
   HttpClient client(port());
   client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n");
   EXPECT_TRUE(client.send(std::string(4'000'000, 'x'))) << "a reset would throw the answer away";
-  EXPECT_EQ(client.read_answer().status, 413);
+  const auto answer = client.read_answer();
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_TRUE(answer.has("10 bytes (server.max_body)")) << answer.body;
 }
 
 struct Smuggled {
