@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
 #include "dlo/core/result.h"
@@ -53,9 +56,19 @@ class FileSystem {
 /// The pid of the process that works in a directory at the moment, as it wrote it down.
 [[nodiscard]] std::optional<std::string> owner_of_directory(const std::string& path);
 
+/// The calls that move the bytes of a file, as the operating system answers them: any of them may
+/// do a part of what it is asked, or nothing because a signal came. Tests put others in their
+/// place.
+struct FileCalls {
+  std::function<ssize_t(int file, const char* from, std::size_t size, std::uint64_t at)> write;
+  std::function<ssize_t(int file, char* into, std::size_t size, std::uint64_t at)> read;
+  std::function<int(int file)> sync;
+  [[nodiscard]] static FileCalls of_the_system();
+};
+
 /// A directory of the operating system. Created if missing and locked, unless `read_only`: a
 /// second process (or object) is refused with the owner's pid.
-[[nodiscard]] Result<std::unique_ptr<FileSystem>> open_directory(const std::string& path,
-                                                                 bool read_only = false);
+[[nodiscard]] Result<std::unique_ptr<FileSystem>> open_directory(
+    const std::string& path, bool read_only = false, FileCalls calls = FileCalls::of_the_system());
 
 }  // namespace dlo

@@ -29,18 +29,20 @@ Error system_error(const char* where, const std::string& path, int number) {
 
 class PosixFile final : public File {
  public:
-  PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  PosixFile(int fd, std::string path, std::shared_ptr<const FileCalls> calls)
+      : fd_(fd), path_(std::move(path)), calls_(std::move(calls)) {}
   ~PosixFile() override { ::close(fd_); }
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
 
   Result<void> write_at(std::uint64_t offset, std::string_view bytes) override {
     while (!bytes.empty()) {
-      const auto n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      const auto n = calls_->write(fd_, bytes.data(), bytes.size(), offset);
       if (n < 0) {
         if (errno == EINTR) continue;
         return system_error("journal.write", path_, errno);
       }
+      if (n == 0) return system_error("journal.write", path_, EIO);  // it would be so for ever
       bytes.remove_prefix(static_cast<std::size_t>(n));
       offset += static_cast<std::uint64_t>(n);
     }
@@ -50,7 +52,7 @@ class PosixFile final : public File {
   Result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t size) override {
     std::size_t got = 0;
     while (got < size) {
-      const auto n = ::pread(fd_, into + got, size - got, static_cast<off_t>(offset + got));
+      const auto n = calls_->read(fd_, into + got, size - got, offset + got);
       if (n < 0) {
         if (errno == EINTR) continue;
         return system_error("journal.read", path_, errno);
@@ -62,7 +64,9 @@ class PosixFile final : public File {
   }
 
   Result<void> sync() override {
-    if (::fdatasync(fd_) != 0) return system_error("journal.sync", path_, errno);
+    while (calls_->sync(fd_) != 0) {
+      if (errno != EINTR) return system_error("journal.sync", path_, errno);
+    }
     return {};
   }
 
@@ -73,7 +77,8 @@ class PosixFile final : public File {
   }
 
   Result<void> allocate(std::uint64_t size) override {
-    const int reason = ::posix_fallocate(fd_, 0, static_cast<off_t>(size));
+    int reason = EINTR;
+    while (reason == EINTR) reason = ::posix_fallocate(fd_, 0, static_cast<off_t>(size));
     if (reason == 0) return {};
     Error error = system_error("journal.allocate", path_, reason);
     if (error.code == Code::full) error.detail += how_much(size);
@@ -101,12 +106,16 @@ class PosixFile final : public File {
 
   int fd_;
   std::string path_;
+  std::shared_ptr<const FileCalls> calls_;
 };
 
 class PosixFileSystem final : public FileSystem {
  public:
-  PosixFileSystem(std::string path, int fd, int lock)
-      : path_(std::move(path)), fd_(fd), lock_(lock) {}
+  PosixFileSystem(std::string path, int fd, int lock, FileCalls calls)
+      : path_(std::move(path)),
+        fd_(fd),
+        lock_(lock),
+        calls_(std::make_shared<const FileCalls>(std::move(calls))) {}
   ~PosixFileSystem() override {
     ::close(fd_);
     if (lock_ >= 0) ::close(lock_);  // and with it the lock
@@ -119,7 +128,7 @@ class PosixFileSystem final : public FileSystem {
     if (mode == OpenMode::create) flags |= O_CREAT | O_EXCL;
     const int fd = ::openat(fd_, name.c_str(), flags, 0640);
     if (fd < 0) return system_error("journal.open", describe(name), errno);
-    return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, describe(name)));
+    return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, describe(name), calls_));
   }
 
   Result<std::vector<std::string>> list() override {
@@ -158,6 +167,7 @@ class PosixFileSystem final : public FileSystem {
   std::string path_;
   int fd_;
   int lock_;
+  std::shared_ptr<const FileCalls> calls_;
 };
 
 std::string pid_in(int lock) {
@@ -203,7 +213,18 @@ std::optional<std::string> owner_of_directory(const std::string& path) {
   return owner;
 }
 
-Result<std::unique_ptr<FileSystem>> open_directory(const std::string& path, bool read_only) {
+FileCalls FileCalls::of_the_system() {
+  return {[](int file, const char* from, std::size_t size, std::uint64_t at) {
+            return ::pwrite(file, from, size, static_cast<off_t>(at));
+          },
+          [](int file, char* into, std::size_t size, std::uint64_t at) {
+            return ::pread(file, into, size, static_cast<off_t>(at));
+          },
+          [](int file) { return ::fdatasync(file); }};
+}
+
+Result<std::unique_ptr<FileSystem>> open_directory(const std::string& path, bool read_only,
+                                                   FileCalls calls) {
   std::error_code error;
   if (!read_only) std::filesystem::create_directories(path, error);
   if (error) return system_error("journal.open_directory", path, error.value());
@@ -218,7 +239,8 @@ Result<std::unique_ptr<FileSystem>> open_directory(const std::string& path, bool
     }
     lock = *locked;
   }
-  return std::unique_ptr<FileSystem>(std::make_unique<PosixFileSystem>(path, fd, lock));
+  return std::unique_ptr<FileSystem>(
+      std::make_unique<PosixFileSystem>(path, fd, lock, std::move(calls)));
 }
 
 }  // namespace dlo
