@@ -18,7 +18,7 @@ int main() {
   dlo::MemoryBroker orders({.source = "orders"});
   for (const char* body : {"5 EUR", "no amount", "7 EUR"}) {
     const auto order = std::make_shared<dlo::Message>(dlo::Message{.id = body, .payload = body});
-    must(orders.publish({{{.message = order}}}, clock.now()));
+    must(orders.publish({{{.message = order}}}, clock.instant()));
   }
 
   dlo::HandlerTable handlers;

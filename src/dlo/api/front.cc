@@ -107,7 +107,8 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
   auto match = parts_.router.find(http.method, std::move(target->steps));
   if (match.route == nullptr) return exchange->send(std::move(match.refusal));
   const Route& route = *match.route;
-  const TimePoint now = parts_.clock.now();
+  const Instant instant = parts_.clock.instant();
+  const TimePoint now = instant.wall;
   auto actor = route.role == Role::nobody ? Actor{} : parts_.access(http);
   if (!actor) {
     const bool looks = http.method == "GET" || http.method == "HEAD";
@@ -128,6 +129,7 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
                   std::move(target->query),
                   std::move(*actor),
                   now,
+                  instant.steady,
                   [this](const Request& acted, const std::string& why) {
                     note(acted.http, acted.actor, acted.now, why);
                   },

@@ -150,7 +150,7 @@ HttpResponse retry(const Book& book, const Request& request) {
   if (const auto applied = book.office.apply(trail); !applied) return problem_of(applied.error());
   NoHooks hooks;
   DurableRuntime runtime({book.office, window->queue(), window->queue(), window->rules(), hooks});
-  const auto retried = runtime.retry_poison(book.kind, *id, request.now);
+  const auto retried = runtime.retry_poison(book.kind, *id, request.instant());
   if (!retried) return problem_of(retried.error());
   window->wake();
   return yes_or_no("retried", *retried);
@@ -165,7 +165,7 @@ Result<std::uint64_t> depth_of(const Book& book, const Request& request, std::st
   if (window == nullptr) {
     return Error{Code::not_found, "api.poison", "There is no queue " + in_quotes(queue) + "."};
   }
-  const auto numbers = window->queue().stats(request.now);
+  const auto numbers = window->queue().stats(request.instant());
   if (!numbers) return numbers.error();
   return numbers->ready + numbers->delayed + numbers->leased + numbers->held;
 }

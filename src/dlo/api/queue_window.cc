@@ -57,7 +57,7 @@ void QueueWindow::send(std::vector<Publication> messages, HttpExchange& exchange
 }
 
 void QueueWindow::publish(std::vector<Sending> sendings) {
-  const TimePoint now = parts_.clock.now();
+  const Instant now = parts_.clock.instant();
   std::vector<Publication> all;
   for (const Sending& each : sendings) {
     all.insert(all.end(), each.messages.begin(), each.messages.end());

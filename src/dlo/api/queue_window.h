@@ -75,6 +75,7 @@ class QueueWindow {
   void wake();
 
   [[nodiscard]] EmbeddedQueue& queue() noexcept { return *queue_; }
+  [[nodiscard]] Instant instant() const noexcept { return parts_.clock.instant(); }
   [[nodiscard]] const QueueSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] std::shared_ptr<const RuleBook> rules() const;
   /// From now on these rules decide about failures.

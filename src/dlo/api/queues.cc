@@ -42,7 +42,7 @@ std::uint64_t whole(double rate) {
   return static_cast<std::uint64_t>(std::llround(std::max(rate, 0.0)));
 }
 
-Result<std::string> queue_json(QueueWindow& window, const DeadBySource& dead, TimePoint now) {
+Result<std::string> queue_json(QueueWindow& window, const DeadBySource& dead, const Instant& now) {
   const auto stats = window.queue().stats(now);
   if (!stats) return stats.error();
   const auto died = dead.find(window.settings().source.source);
@@ -68,7 +68,7 @@ Result<std::string> queue_json(QueueWindow& window, const DeadBySource& dead, Ti
   return json.take();
 }
 
-HttpResponse show_one(const Hall& in, QueueWindow& window, TimePoint now, int status = 200) {
+HttpResponse show_one(const Hall& in, QueueWindow& window, const Instant& now, int status = 200) {
   const auto dead = count_dead(in.office);
   if (!dead) return problem_of(dead.error());
   auto text = queue_json(window, *dead, now);
@@ -86,7 +86,7 @@ HttpResponse list(const Hall& in, const Request& request) {
   JsonWriter json;
   json.begin_object().key("queues").begin_array();
   for (const auto& window : in.hall.all()) {
-    const auto text = queue_json(*window, *dead, request.now);
+    const auto text = queue_json(*window, *dead, request.instant());
     if (!text) return problem_of(text.error());
     json.raw(*text);
   }
@@ -107,7 +107,7 @@ HttpResponse declare(const Hall& in, const Request& request) {
   const auto declared = in.hall.declare(
       settings, audit_of(request, "declare", "queue/" + request.path.front(), said.take()));
   if (!declared) return problem_of(declared.error());
-  return show_one(in, *declared->window, request.now, declared->made ? 201 : 200);
+  return show_one(in, *declared->window, request.instant(), declared->made ? 201 : 200);
 }
 
 /// An act on a queue: found, audited, carried out. Office first (R4): an act that is in the trail
@@ -129,7 +129,7 @@ HttpResponse pause(const Hall& in, const Request& request, bool paused) {
     const auto done = paused ? window.queue().pause() : window.queue().resume();
     if (!done) return problem_of(done.error());
     if (!paused) window.wake();
-    return show_one(in, window, request.now);
+    return show_one(in, window, request.instant());
   });
 }
 
@@ -196,7 +196,7 @@ HttpResponse peek(const Hall& in, const Request& request) {
 
 HttpResponse show(const Hall& in, const Request& request) {
   const auto window = in.hall.get(request.path.front());
-  return window ? show_one(in, **window, request.now) : problem_of(window.error());
+  return window ? show_one(in, **window, request.instant()) : problem_of(window.error());
 }
 
 template <typename Answer>

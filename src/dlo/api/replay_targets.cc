@@ -50,7 +50,8 @@ ReplayTargets replay_targets(QueueHall* hall, const RetrySettings& retries,
                  TimePoint now) -> Result<void> {
             const auto window = find(name);
             if (!window) return window.error();
-            const auto sent = (*window)->queue().publish(messages, now);
+            const Instant moment{now, (*window)->instant().steady};
+            const auto sent = (*window)->queue().publish(messages, moment);
             if (!sent) return sent.error();
             (*window)->wake();
             return {};

@@ -10,6 +10,7 @@
 
 #include "dlo/access/role.h"
 #include "dlo/access/scope.h"
+#include "dlo/core/instant.h"
 #include "dlo/core/result.h"
 #include "dlo/core/time.h"
 #include "dlo/server/http.h"
@@ -35,6 +36,7 @@ struct Request {
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
   Actor actor;
   TimePoint now{};
+  TimePoint steady{};  // the same moment of the clock that nobody sets
   std::function<void(const Request&, const std::string& why)> refused{};  // keeps what was refused
   const Curtain* curtain = nullptr;                                       // null: nothing is masked
 
@@ -43,6 +45,9 @@ struct Request {
   void note_refused(const std::string& why) const;
   /// The same for what is no act and yet in the trail: whoever is refused what is masked.
   void note_refused_look(const std::string& why) const;
+
+  /// For brokers.
+  [[nodiscard]] Instant instant() const noexcept { return {now, steady}; }
 
   /// The last value of that name, or null.
   [[nodiscard]] const std::string* find(std::string_view name) const noexcept;

@@ -53,7 +53,7 @@ Result<Source> find_one(const Parts& parts, const std::string& name) {
   return Error{Code::not_found, "api.sources", unknown_name("source", name, names)};
 }
 
-Result<std::string> source_json(const std::string& name, const Source& source, TimePoint now) {
+Result<std::string> source_json(const std::string& name, const Source& source, const Instant& now) {
   JsonWriter json;
   json.begin_object().member("source", name);
   json.member("kind", source.queue == nullptr ? "reported" : "queue");
@@ -79,7 +79,7 @@ HttpResponse list(const Parts& parts, const Request& request) {
   JsonWriter json;
   json.begin_object().key("sources").begin_array();
   for (const auto& [name, source] : sorted) {
-    const auto text = source_json(name, source, request.now);
+    const auto text = source_json(name, source, request.instant());
     if (!text) return problem_of(text.error());
     json.raw(*text);
   }
@@ -90,7 +90,7 @@ HttpResponse list(const Parts& parts, const Request& request) {
 HttpResponse show(const Parts& parts, const Request& request) {
   const auto source = find_one(parts, request.path.front());
   if (!source) return problem_of(source.error());
-  auto text = source_json(request.path.front(), *source, request.now);
+  auto text = source_json(request.path.front(), *source, request.instant());
   return text ? json_answer(std::move(*text)) : problem_of(text.error());
 }
 
@@ -131,7 +131,7 @@ HttpResponse test(const Parts& parts, const Request& request) {
     add(true, "Others report what died of it; whether they still can, only they know.");
   } else {
     EmbeddedQueue& queue = source->queue->queue();
-    const auto stats = queue.stats(request.now);
+    const auto stats = queue.stats(request.instant());
     add(stats.has_value(), stats ? "The queue answers." : stats.error().detail);
     const auto peeked = queue.peek(1);
     add(peeked.has_value(), peeked ? "Its messages can be read." : peeked.error().detail);

@@ -12,18 +12,20 @@
 #include "dlo/core/counters.h"
 #include "dlo/core/failure.h"
 #include "dlo/core/id.h"
+#include "dlo/core/instant.h"
 #include "dlo/core/message.h"
 #include "dlo/core/result.h"
 #include "dlo/core/time.h"
 
 namespace dlo {
 
-/// A message in somebody's hands until `leased_until`.
+/// A message in somebody's hands for a time.
 struct Delivery {
   LeaseToken lease;
-  MessagePtr message;  // never null; of an undecodable item the payload is its raw bytes
-  Counters counters;   // this claim is counted, its start is not yet
-  TimePoint leased_until{};
+  MessagePtr message;          // never null; of an undecodable item the payload is its raw bytes
+  Counters counters;           // this claim is counted, its start is not yet
+  TimePoint leased_until{};    // what the wall clock will show, if nobody sets it
+  TimePoint steady_until{};    // the same moment of the steady clock, by which it is judged
   bool may_be_repeat = false;  // look it up in the office before running it (R2)
   bool interrupted = false;    // it was running when its process died or its lease ran out (R7)
   bool expired = false;        // too old to run: dead-letter it (its expires_at has passed)
@@ -114,9 +116,10 @@ class QueueAdmin;
 /// Threads  Any method from any thread, without outside locking.
 /// Time     A broker owns no clock for decisions: `now` is the caller's, and all callers share one
 ///          clock. Only `wait` is real time: a long poll that waited t decides as of `now + t`.
-///          Deadlines are moments of that clock. If it jumps back, what was ready stays ready and
-///          nothing is freed early; what waits is freed when the clock gets there again, so at
-///          most the length of the jump later.
+///          Delays and expiry are moments of its wall clock. If that jumps back, what was ready
+///          stays ready and nothing is freed early; what waits is freed when the clock gets there
+///          again, so at most the length of the jump later. Leases are so much of its steady time:
+///          setting the wall clock neither ends nor extends one.
 /// Count    `fetch` rises with the claim, before the body is decoded; `attempt` with `start`.
 ///          A claim whose lease ends unstarted gives its count back, unless claims_count is set.
 /// Order    Messages of one key are handed out one after another, in the order of publication; a
@@ -136,26 +139,26 @@ class Broker {
 
   /// Leases up to `limit` messages. Leases that ran out are free again first. Empty is not an
   /// error.
-  virtual Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) = 0;
+  virtual Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now) = 0;
 
   /// The start mark (R1): handed to the kernel before this returns. Answers which leases live.
   /// A second mark of one lease counts nothing.
-  virtual Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) = 0;
+  virtual Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now) = 0;
 
   /// Ends leases. One answer per settlement, in order; a lost lease changes nothing.
   virtual Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
-                                                   TimePoint now) = 0;
+                                                   Instant now) = 0;
 
   /// Live leases last until `now + lease_for`. Answers which leases live.
-  virtual Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+  virtual Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                           Millis lease_for) = 0;
 
   /// Durable (as this broker understands it) when it returns. All or none; `full` if there is no
   /// room, never a silent drop. What is delivered carries this source's name and position.
   virtual Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
-                                                     TimePoint now) = 0;
+                                                     Instant now) = 0;
 
-  virtual Result<SourceStats> stats(TimePoint now) = 0;
+  virtual Result<SourceStats> stats(Instant now) = 0;
 
   /// Null where a broker has nothing of the kind.
   virtual QueueAdmin* admin() noexcept { return nullptr; }

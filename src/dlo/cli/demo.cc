@@ -166,7 +166,7 @@ class Interruption {
 
 /// Sent = done + waiting + dead, each counted where it is, not where it was announced.
 Result<bool> balance(Context& context, Office& office, MemoryBroker& source, std::uint64_t before,
-                     TimePoint now) {
+                     const Instant& now) {
   const auto queue = source.stats(now);
   if (!queue) return queue.error();
   AggregateRequest request;
@@ -245,7 +245,7 @@ int demo(Context& context, const DemoArguments& arguments) {
   for (MessagePtr& message : demo_messages(arguments.messages, arguments.seed)) {
     publications.push_back(Publication{.message = std::move(message)});
   }
-  const auto published = source.publish(publications, clock.now());
+  const auto published = source.publish(publications, clock.instant());
   if (!published) return fail(context, published.error());
   std::optional<Error> trouble;
   {
@@ -254,7 +254,7 @@ int demo(Context& context, const DemoArguments& arguments) {
     if (trouble) processor.stop(Millis{500});  // what it holds cannot be written anyway
   }  // the engine settles what it has and stops
   if (trouble) return fail(context, *trouble);
-  const auto balanced = balance(context, *office, source, *before, clock.now());
+  const auto balanced = balance(context, *office, source, *before, clock.instant());
   if (!balanced) return fail(context, balanced.error());
   if (arguments.keep) {
     context.out << "\nLook around:  dlo list --data " << directory << "   dlo stats --data "

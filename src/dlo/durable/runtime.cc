@@ -31,8 +31,8 @@ Broker& DurableRuntime::queue(PoisonKind kind) const noexcept {
   return kind == PoisonKind::orchestration ? parts_.orchestrator_queue : parts_.worker_queue;
 }
 
-Result<void> DurableRuntime::keep_lease(PoisonKind kind, const Delivery& delivery, TimePoint now) {
-  const HeldLease lease{delivery.lease, delivery.leased_until};
+Result<void> DurableRuntime::keep_lease(PoisonKind kind, const Delivery& delivery, Instant now) {
+  const HeldLease lease{delivery.lease, delivery.steady_until};
   const auto ours = hold_on(queue(kind), {&lease, 1}, now);
   if (!ours) return ours.error();
   if (!ours->front()) return lost(delivery.lease);
@@ -47,7 +47,7 @@ Result<std::optional<DeadLetter>> DurableRuntime::known_record(const Delivery& d
 /// It is in the office, but its queue does not know: a crash or a hook that failed came between, so
 /// the owner may never have heard of it.
 void DurableRuntime::finish_repeat(PoisonKind kind, const Delivery& delivery,
-                                   const DeadLetter& record, TimePoint now) {
+                                   const DeadLetter& record, Instant now) {
   if (record.source_unsettled && !is_live(record.status)) {
     const auto told = tell_owner(kind, delivery.message->owner.value_or(Owner{}),
                                  poison_of(record, parts_.rules->profile()));
@@ -63,7 +63,7 @@ void DurableRuntime::finish_repeat(PoisonKind kind, const Delivery& delivery,
 }
 
 Result<void> DurableRuntime::settle(PoisonKind kind, const LeaseToken& token, Ending ending,
-                                    TimePoint now) {
+                                    Instant now) {
   const Settlement settlement{token, std::move(ending)};
   const auto answers = queue(kind).settle({&settlement, 1}, now);
   if (!answers) return answers.error();
@@ -72,10 +72,10 @@ Result<void> DurableRuntime::settle(PoisonKind kind, const LeaseToken& token, En
 }
 
 Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t limit,
-                                                    Millis lease_for, TimePoint now) {
+                                                    Millis lease_for, Instant now) {
   auto received = queue(kind).receive({.limit = limit, .lease_for = lease_for}, now);
   if (!received) return received.error();
-  held_[index(kind)].forget_lapsed(now);
+  held_[index(kind)].forget_lapsed(now.steady);
   std::vector<Delivery> handed;
   for (Delivery& delivery : *received) {
     const auto known = known_record(delivery);
@@ -98,23 +98,25 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
   return handed;
 }
 
-Result<void> DurableRuntime::start(PoisonKind kind, const LeaseToken& token, TimePoint now) {
+Result<void> DurableRuntime::start(PoisonKind kind, const LeaseToken& token, Instant now) {
   const bool known = held_[index(kind)].change(
       token, [](Delivery& held) { held.counters = RuleBook::started(held.counters); });
   if (!known) return lost(token);
   const auto live = queue(kind).start({&token, 1}, now);
   if (!live) return live.error();
   if (live->front()) return {};
-  (void)held_[index(kind)].take(token, now);
+  (void)held_[index(kind)].take(token, now.steady);
   return lost(token);
 }
 
 Result<void> DurableRuntime::renew(PoisonKind kind, const LeaseToken& token, Millis lease_for,
-                                   TimePoint now) {
+                                   Instant now) {
   const auto live = queue(kind).renew({&token, 1}, now, lease_for);
   if (!live) return live.error();
   const bool known = held_[index(kind)].change(token, [&](Delivery& held) {
-    if (live->front()) held.leased_until = std::max(held.leased_until, now + lease_for);
+    if (!live->front()) return;
+    held.leased_until = std::max(held.leased_until, now.wall + lease_for);
+    held.steady_until = std::max(held.steady_until, now.steady + lease_for);
   });
   if (!known || !live->front()) return lost(token);
   return {};
@@ -142,21 +144,21 @@ Result<void> DurableRuntime::close_record(const Delivery& delivery, TimePoint no
   return {};
 }
 
-Result<void> DurableRuntime::complete(PoisonKind kind, const LeaseToken& token, TimePoint now) {
-  const auto delivery = held_[index(kind)].take(token, now);
+Result<void> DurableRuntime::complete(PoisonKind kind, const LeaseToken& token, Instant now) {
+  const auto delivery = held_[index(kind)].take(token, now.steady);
   if (!delivery) return lost(token);
   if (lineage_of(delivery->message->headers)) {
     if (auto held = keep_lease(kind, *delivery, now); !held) return held;
   }
   // If the settle below is lost the item runs again under the same id; its record stays closed.
-  const auto closed = close_record(*delivery, now);
+  const auto closed = close_record(*delivery, now.wall);
   if (!closed) return closed;
   return settle(kind, token, Completed{}, now);
 }
 
 Result<AbandonResult> DurableRuntime::release(PoisonKind kind, const Delivery& delivery,
-                                              const AbandonOptions& options, TimePoint now) {
-  const Abandoned ending{options.increment_count, later(now, options.delay),
+                                              const AbandonOptions& options, Instant now) {
+  const Abandoned ending{options.increment_count, later(now.wall, options.delay),
                          options.error_message.value_or("")};
   const auto settled = settle(kind, delivery.lease, ending, now);
   if (!settled) return settled.error();
@@ -164,8 +166,8 @@ Result<AbandonResult> DurableRuntime::release(PoisonKind kind, const Delivery& d
 }
 
 Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken& token,
-                                              const AbandonOptions& options, TimePoint now) {
-  const auto delivery = held_[index(kind)].take(token, now);
+                                              const AbandonOptions& options, Instant now) {
+  const auto delivery = held_[index(kind)].take(token, now.steady);
   if (!delivery) return lost(token);
   const AbandonDecision decision =
       decide_abandon(parts_.rules->profile(), delivery->counters, options);
@@ -174,10 +176,10 @@ Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken&
     answer = release(kind, *delivery, options, now);
   } else {
     const Poison value = poison_of(*delivery, decision, options.error_message);
-    const auto done =
-        poison(kind, *delivery,
-               poison_record(*delivery, decision, value, parts_.rules->profile(), parts_.node, now),
-               value, now);
+    const auto done = poison(
+        kind, *delivery,
+        poison_record(*delivery, decision, value, parts_.rules->profile(), parts_.node, now.wall),
+        value, now);
     if (!done) answer = done.error();
   }
   if (!answer && answer.error().code != Code::lease_lost) {
@@ -188,8 +190,8 @@ Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken&
 }
 
 Result<void> DurableRuntime::return_unprocessed(PoisonKind kind, const LeaseToken& token,
-                                                TimePoint now) {
-  if (!held_[index(kind)].take(token, now)) return {};  // its queue has it already
+                                                Instant now) {
+  if (!held_[index(kind)].take(token, now.steady)) return {};  // its queue has it already
   const auto settled = settle(kind, token, ReleasedUnrun{}, now);
   if (!settled && settled.error().code == Code::lease_lost) return {};
   return settled;
@@ -204,13 +206,13 @@ Result<void> DurableRuntime::tell_owner(PoisonKind kind, const Owner& owner, con
 
 /// What the profile will not have run again: its words, and the error of the last run (I9).
 void DurableRuntime::condemn(PoisonKind kind, const Delivery& delivery, const Decision& decision,
-                             TimePoint now) {
+                             Instant now) {
   const auto& death = std::get<DeadLetterAs>(decision.verdict);
   const Profile& profile = parts_.rules->profile();
   const AbandonDecision condemned{Poisoned{poison_count(profile, decision.counters)},
                                   decision.counters, profile.limit};
   const Poison value = poison_of(delivery, condemned, std::nullopt);
-  DeadLetter record = poison_record(delivery, condemned, value, profile, parts_.node, now);
+  DeadLetter record = poison_record(delivery, condemned, value, profile, parts_.node, now.wall);
   record.reason = death.reason;
   record.description = redact(death.description);
   const auto done = poison(kind, delivery, std::move(record), value, now);
@@ -218,13 +220,13 @@ void DurableRuntime::condemn(PoisonKind kind, const Delivery& delivery, const De
 }
 
 Result<void> DurableRuntime::poison(PoisonKind kind, const Delivery& delivery, DeadLetter record,
-                                    const Poison& value, TimePoint now) {
+                                    const Poison& value, Instant now) {
   if (auto held = keep_lease(kind, delivery, now); !held) return held;
   const auto named = writer_.name(delivery, record);
   if (!named) return named;
   const RecordId id = record.id;
   std::vector<Change> changes{Append{std::make_shared<const DeadLetter>(std::move(record)), {}}};
-  add_death_audit(changes, "runtime", now);
+  add_death_audit(changes, "runtime", now.wall);
   const auto kept = parts_.office.apply(changes);
   if (!kept) return kept.error();
   const auto told = tell_owner(kind, delivery.message->owner.value_or(Owner{}), value);
@@ -275,7 +277,7 @@ Result<bool> DurableRuntime::remove_poison(PoisonKind kind, std::int64_t poison_
   return applied.error();
 }
 
-Result<bool> DurableRuntime::retry_poison(PoisonKind kind, std::int64_t poison_id, TimePoint now) {
+Result<bool> DurableRuntime::retry_poison(PoisonKind kind, std::int64_t poison_id, Instant now) {
   const auto detail = get_poison(kind, poison_id);
   if (!detail) return detail.error();
   if (!*detail) return false;
@@ -288,7 +290,7 @@ Result<bool> DurableRuntime::retry_poison(PoisonKind kind, std::int64_t poison_i
                                     .expected_version = record.version,
                                     .lease_for = replay_lease,
                                     .to = Status::replaying,
-                                    .now = now,
+                                    .now = now.wall,
                                     .counters = counters};
   const auto begun = parts_.office.apply({&sending, 1});
   if (!begun) {
@@ -299,7 +301,7 @@ Result<bool> DurableRuntime::retry_poison(PoisonKind kind, std::int64_t poison_i
   const auto published = queue(kind).publish({&again, 1}, now);
   if (!published) return published.error();  // stays `replaying`; comes back when that runs out
   const Change sent = Transition{
-      .id = record.id, .lease = begun->front().lease, .to = Status::replayed, .now = now};
+      .id = record.id, .lease = begun->front().lease, .to = Status::replayed, .now = now.wall};
   const auto done = parts_.office.apply({&sent, 1});
   // The item may have run, and even died again, before this mark was made.
   const bool overtaken =
@@ -308,7 +310,7 @@ Result<bool> DurableRuntime::retry_poison(PoisonKind kind, std::int64_t poison_i
   return true;
 }
 
-Result<DurableStats> DurableRuntime::stats(TimePoint now) {
+Result<DurableStats> DurableRuntime::stats(Instant now) {
   DurableStats stats;
   const auto depth = [&](PoisonKind kind, std::uint64_t& into) -> Result<void> {
     const auto numbers = queue(kind).stats(now);

@@ -65,24 +65,24 @@ class DurableRuntime {
   /// loop under durable+safe) is poisoned here and not handed out; so is a repeat of an item that
   /// is already in the office.
   Result<std::vector<Delivery>> fetch(PoisonKind kind, std::size_t limit, Millis lease_for,
-                                      TimePoint now);
+                                      Instant now);
 
   /// The start mark: this item is about to be processed.
-  Result<void> start(PoisonKind kind, const LeaseToken& token, TimePoint now);
+  Result<void> start(PoisonKind kind, const LeaseToken& token, Instant now);
 
   /// Keeps an item that takes longer than its lease (R3-6). lease_lost: it is somebody else's now.
-  Result<void> renew(PoisonKind kind, const LeaseToken& token, Millis lease_for, TimePoint now);
+  Result<void> renew(PoisonKind kind, const LeaseToken& token, Millis lease_for, Instant now);
 
-  Result<void> complete(PoisonKind kind, const LeaseToken& token, TimePoint now);
+  Result<void> complete(PoisonKind kind, const LeaseToken& token, Instant now);
 
   /// S3-18, S3-19. The delay applies to both kinds.
   Result<AbandonResult> abandon(PoisonKind kind, const LeaseToken& token,
-                                const AbandonOptions& options, TimePoint now);
+                                const AbandonOptions& options, Instant now);
 
   /// An item that lay in a buffer and was never processed: not counted, no error, even if its lease
   /// ran out there (S3-30). A lease that ran out stays counted under durable-fetch alone, which
   /// counts claims because a crash looks the same (R1).
-  Result<void> return_unprocessed(PoisonKind kind, const LeaseToken& token, TimePoint now);
+  Result<void> return_unprocessed(PoisonKind kind, const LeaseToken& token, Instant now);
 
   // Management (S3-31..36). A backend without a poison book answers empty, none, false.
   Result<std::vector<PoisonItem>> list_poison(PoisonKind kind,
@@ -91,28 +91,28 @@ class DurableRuntime {
   /// Acknowledges and discards. False: there is no such item.
   Result<bool> remove_poison(PoisonKind kind, std::int64_t poison_id, TimePoint now);
   /// Back to its queue with the count reset; it may poison again. False: no such item.
-  Result<bool> retry_poison(PoisonKind kind, std::int64_t poison_id, TimePoint now);
+  Result<bool> retry_poison(PoisonKind kind, std::int64_t poison_id, Instant now);
 
-  Result<DurableStats> stats(TimePoint now);
+  Result<DurableStats> stats(Instant now);
 
  private:
   struct EndOfLease {
-    TimePoint operator()(const Delivery& delivery) const { return delivery.leased_until; }
+    TimePoint operator()(const Delivery& delivery) const { return delivery.steady_until; }
   };
 
   Broker& queue(PoisonKind kind) const noexcept;
-  Result<void> keep_lease(PoisonKind kind, const Delivery& delivery, TimePoint now);
+  Result<void> keep_lease(PoisonKind kind, const Delivery& delivery, Instant now);
   Result<std::optional<DeadLetter>> known_record(const Delivery& delivery);
   void finish_repeat(PoisonKind kind, const Delivery& delivery, const DeadLetter& record,
-                     TimePoint now);
-  void condemn(PoisonKind kind, const Delivery& delivery, const Decision& decision, TimePoint now);
+                     Instant now);
+  void condemn(PoisonKind kind, const Delivery& delivery, const Decision& decision, Instant now);
   Result<void> close_record(const Delivery& delivery, TimePoint now);
   void mark_settled(const SourceSettled& record);
-  Result<void> settle(PoisonKind kind, const LeaseToken& token, Ending ending, TimePoint now);
+  Result<void> settle(PoisonKind kind, const LeaseToken& token, Ending ending, Instant now);
   Result<AbandonResult> release(PoisonKind kind, const Delivery& delivery,
-                                const AbandonOptions& options, TimePoint now);
+                                const AbandonOptions& options, Instant now);
   Result<void> poison(PoisonKind kind, const Delivery& delivery, DeadLetter record,
-                      const Poison& value, TimePoint now);
+                      const Poison& value, Instant now);
   Result<void> tell_owner(PoisonKind kind, const Owner& owner, const Poison& poison);
 
   Parts parts_;

@@ -22,7 +22,9 @@ std::int64_t wall_millis() noexcept {
 }  // namespace
 
 SystemClock::SystemClock() noexcept
-    : offset_(wall_millis() - steady_millis()), look_again_(steady_millis() + look_every) {}
+    : first_offset_(wall_millis() - steady_millis()),
+      offset_(first_offset_),
+      look_again_(steady_millis() + look_every) {}
 
 Millis SystemClock::next_offset(Millis in_use, Millis truth, Millis since) noexcept {
   if (truth >= in_use) return truth;
@@ -43,6 +45,10 @@ TimePoint SystemClock::now() const noexcept {
     if (last_.compare_exchange_weak(last, answer)) return TimePoint{Millis{answer}};
   }
   return TimePoint{Millis{last}};
+}
+
+Instant SystemClock::instant() const noexcept {
+  return {now(), TimePoint{Millis{steady_millis() + first_offset_}}};
 }
 
 std::chrono::nanoseconds SystemClock::ticks() const noexcept {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "dlo/core/instant.h"
 #include "dlo/core/time.h"
 
 namespace dlo {
@@ -18,6 +19,9 @@ class Clock {
 
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 
+  /// The same moment, with the reading by which leases are measured.
+  [[nodiscard]] virtual Instant instant() const noexcept { return Instant(now()); }
+
   /// Fine-grained, from an arbitrary beginning: for measuring how fast something is.
   [[nodiscard]] virtual std::chrono::nanoseconds ticks() const noexcept = 0;
 
@@ -28,12 +32,14 @@ class Clock {
 };
 
 /// The machine's time, made monotone. If the wall clock is set forward we follow at once; if it is
-/// set back we go on at half speed until it has caught up, so leases and delays that were promised
-/// are kept and no moment is lived twice.
+/// set back we go on at half speed until it has caught up, so delays that were promised are kept
+/// and no moment is lived twice. The steady reading is the wall time of this clock's beginning plus
+/// what has passed since: whoever sets the wall clock, it goes on as before.
 class SystemClock final : public Clock {
  public:
   SystemClock() noexcept;
   [[nodiscard]] TimePoint now() const noexcept override;
+  [[nodiscard]] Instant instant() const noexcept override;
   [[nodiscard]] std::chrono::nanoseconds ticks() const noexcept override;
   void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
                   TimePoint deadline) const override;
@@ -43,7 +49,8 @@ class SystemClock final : public Clock {
   [[nodiscard]] static Millis next_offset(Millis in_use, Millis truth, Millis since) noexcept;
 
  private:
-  mutable std::atomic<std::int64_t> offset_;      // wall - steady, milliseconds
+  const std::int64_t first_offset_;               // wall - steady at the beginning, milliseconds
+  mutable std::atomic<std::int64_t> offset_;      // ... and now
   mutable std::atomic<std::int64_t> look_again_;  // steady milliseconds
   mutable std::atomic<std::int64_t> last_{0};     // what now() answered last
 };
@@ -55,8 +62,17 @@ class ManualClock final : public Clock {
 
   void advance(Millis by) noexcept { now_.fetch_add(by.count()); }
   void advance_to(TimePoint when) noexcept;
+  /// Somebody sets the wall clock forward: no time has passed.
+  void set_forward(Millis by) noexcept {
+    ahead_.fetch_add(by.count());
+    now_.fetch_add(by.count());
+  }
 
   [[nodiscard]] TimePoint now() const noexcept override { return TimePoint{Millis{now_.load()}}; }
+  [[nodiscard]] Instant instant() const noexcept override {
+    const Millis ahead{ahead_.load()};
+    return {now(), now() - ahead};
+  }
   [[nodiscard]] std::chrono::nanoseconds ticks() const noexcept override {
     return Millis{now_.load()};
   }
@@ -65,6 +81,7 @@ class ManualClock final : public Clock {
 
  private:
   std::atomic<std::int64_t> now_;
+  std::atomic<std::int64_t> ahead_{0};  // of the time that passed
 };
 
 }  // namespace dlo

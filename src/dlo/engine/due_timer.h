@@ -51,7 +51,7 @@ class DueTimer {
     if (noted_ && (!next_ || *noted_ < *next_)) next_ = noted_;
   }
 
-  [[nodiscard]] TimePoint now() const noexcept { return clock_.now(); }
+  [[nodiscard]] Instant now() const noexcept { return clock_.instant(); }
   [[nodiscard]] std::optional<TimePoint> next() const {
     const std::lock_guard lock(mutex_);
     return next_;

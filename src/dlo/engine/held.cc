@@ -10,11 +10,11 @@ constexpr Millis time_to_write{5'000};  // that a lease must last while the offi
 }  // namespace
 
 Result<std::vector<bool>> hold_on(Broker& source, std::span<const HeldLease> leases,
-                                  TimePoint now) {
+                                  const Instant& now) {
   std::vector<LeaseToken> ending;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < leases.size(); ++i) {
-    if (leases[i].until - now >= time_to_write) continue;
+    if (leases[i].until - now.steady >= time_to_write) continue;
     places.push_back(i);
     ending.push_back(leases[i].token);
   }

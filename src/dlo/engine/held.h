@@ -12,7 +12,7 @@
 
 namespace dlo {
 
-/// A lease that somebody works under, and when it ends unless it is renewed.
+/// A lease that somebody works under, and when it ends by the steady clock unless it is renewed.
 struct HeldLease {
   LeaseToken token;
   TimePoint until{};
@@ -22,13 +22,13 @@ struct HeldLease {
 /// that is nearly over is extended before anything is written. Answers which are still ours;
 /// whoever has lost his leaves no trace.
 [[nodiscard]] Result<std::vector<bool>> hold_on(Broker& source, std::span<const HeldLease> leases,
-                                                TimePoint now);
+                                                const Instant& now);
 
 /// How long lapsed leases may stay in a table before somebody looks for them.
 inline constexpr Millis between_looks_for_lapsed{10'000};
 
 /// What was handed out, by the token of its lease, until somebody comes back with it.
-/// `UntilOf{}(one)` says when the lease of one ends.
+/// `UntilOf{}(one)` says when the lease of one ends; all moments are the steady clock's.
 /// Threads  Any method from any thread.
 template <typename T, typename UntilOf>
 class Held {

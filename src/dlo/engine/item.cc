@@ -19,7 +19,8 @@ TimePoint half_way(TimePoint now, TimePoint until) {
 
 }  // namespace
 
-void ItemPool::adopt(std::vector<Delivery>&& deliveries, TimePoint now, std::vector<Item*>& out) {
+void ItemPool::adopt(std::vector<Delivery>&& deliveries, const Instant& now,
+                     std::vector<Item*>& out) {
   const std::lock_guard lock(mutex_);
   std::size_t added = 0;
   for (Delivery& delivery : deliveries) {
@@ -33,8 +34,8 @@ void ItemPool::adopt(std::vector<Delivery>&& deliveries, TimePoint now, std::vec
     item->bytes = weight(delivery);
     item->keyed = !delivery.message->key.empty();
     added += item->bytes;
-    item->leased_until = delivery.leased_until;
-    item->renew_at = half_way(now, delivery.leased_until);
+    item->leased_until = delivery.steady_until;
+    item->renew_at = half_way(now.steady, item->leased_until);
     item->delivery = std::move(delivery);
     item->serial = ++serial_;
     item->active = true;

@@ -39,7 +39,7 @@ struct Item {
   // The pool's own.
   bool active = false;
   std::uint64_t serial = 0;
-  TimePoint renew_at{};
+  TimePoint renew_at{};  // by the steady clock, as all of the pool's moments
   TimePoint leased_until{};
 };
 
@@ -51,8 +51,8 @@ class ItemPool {
   ItemPool(std::size_t most_items, std::size_t most_bytes, Bell& bell)
       : most_items_(most_items), most_bytes_(most_bytes), bell_(bell) {}
 
-  /// Takes in what was received. `lease_for` is what was asked for.
-  void adopt(std::vector<Delivery>&& deliveries, TimePoint now, std::vector<Item*>& out);
+  /// Takes in what was received at `now`.
+  void adopt(std::vector<Delivery>&& deliveries, const Instant& now, std::vector<Item*>& out);
   /// Settled or lost: makes room.
   void finish(std::span<Item* const> items);
 

@@ -16,16 +16,16 @@ class LeaseKeeper {
       : broker_(broker), pool_(pool), board_(board), lease_for_(lease_for) {}
 
   /// One thread at a time.
-  void tick(TimePoint now);
+  void tick(const Instant& now);
 
  private:
-  void renew(std::span<const ItemPool::Due> due, TimePoint now);
+  void renew(std::span<const ItemPool::Due> due, const Instant& now);
 
   Broker& broker_;
   ItemPool& pool_;
   StatusBoard& board_;
   const Millis lease_for_;
-  TimePoint next_look_{};
+  TimePoint next_look_{};  // by the steady clock
   std::vector<ItemPool::Due> due_;
   std::vector<LeaseToken> leases_;
 };

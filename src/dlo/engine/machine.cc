@@ -60,9 +60,9 @@ Processor::Machine::Machine(ProcessorParts parts, ProcessorOptions chosen)
       crew(workshop, scheduler, settler, board, events, options),
       leases(source, pool, board, options.lease_for) {}
 
-void Processor::Machine::tick(TimePoint now) {
-  suspects.tick(now);
-  scheduler.tick(now);
+void Processor::Machine::tick(const Instant& now) {
+  suspects.tick(now.wall);
+  scheduler.tick(now.wall);
   leases.tick(now);
 }
 
@@ -77,9 +77,10 @@ void Processor::Machine::keeper_loop() {
   std::condition_variable never;
   std::unique_lock lock(own);
   while (keeping.load()) {
-    const TimePoint now = clock.now();
+    const Instant instant = clock.instant();
+    const TimePoint now = instant.wall;
     crew.tick(now);
-    tick(now);
+    tick(instant);
     const TimePoint until = keeper_rest(now);
     if (until == now + keeper_period) {  // whatever is fetched meanwhile can wait for the next look
       clock.wait_until(lock, never, until);
@@ -186,7 +187,7 @@ std::size_t Processor::Machine::drain() {
   std::vector<Item*> chunk;
   std::size_t total = 0;
   while (true) {
-    tick(clock.now());
+    tick(clock.instant());
     const std::size_t received = fetch(Millis{0});
     total += received;
     bool worked = false;

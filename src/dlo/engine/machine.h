@@ -39,7 +39,7 @@ struct Processor::Machine {
   void keeper_loop();
   /// Until when nothing can need looking after, unless something is fetched.
   TimePoint keeper_rest(TimePoint now) const;
-  void tick(TimePoint now);
+  void tick(const Instant& now);
   StopReport shut_down(TimePoint deadline);
   void release_all(const std::vector<Item*>& items);
   Result<Processed> keep(Item& item, Plan plan);

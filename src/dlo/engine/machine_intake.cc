@@ -56,9 +56,9 @@ std::size_t Processor::Machine::fetch_limit(TimePoint now, TimePoint& hold_until
 }
 
 std::size_t Processor::Machine::fetch(Millis wait) {
-  const TimePoint now = clock.now();
+  const Instant now = clock.instant();
   TimePoint hold_until{};
-  const std::size_t limit = fetch_limit(now, hold_until);
+  const std::size_t limit = fetch_limit(now.wall, hold_until);
   if (limit == 0) return 0;
   ReceiveRequest request{limit, options.lease_for, wait, pool.room().bytes};
   request.stop = intake_stop.get_token();

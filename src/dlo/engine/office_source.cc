@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dlo/broker/moments.h"
 #include "dlo/engine/record.h"
 
 namespace dlo {
@@ -25,13 +26,14 @@ std::uint32_t last_told(const Counters& counters, const std::vector<Attempt>& at
                                                                : counters.total;
 }
 
-Delivery delivery_of(const Claim& claim) {
+Delivery delivery_of(const Claim& claim, const Instant& now) {
   const DeadLetter& record = claim.record;
   Delivery delivery;
   delivery.lease = claim.lease;
   delivery.message = record.message;
   delivery.counters = record.counters;
   delivery.leased_until = claim.until;
+  delivery.steady_until = now.steady_at(claim.until);
   delivery.first_attempt_at = record.first_attempt_at;
   if (record.next_retry_at && record.last_failed_at) {
     delivery.previous_delay = std::max(Millis{0}, *record.next_retry_at - *record.last_failed_at);
@@ -50,10 +52,11 @@ ClaimFrom OfficeSource::from() const {
   return from;
 }
 
-Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request, TimePoint now) {
+Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request,
+                                                  const Instant& now) {
   if (options_.timer != nullptr) options_.timer->begin();
   const ClaimFrom from = this->from();
-  auto claims = office_.claim(request.limit, now, request.lease_for, from);
+  auto claims = office_.claim(request.limit, now.wall, request.lease_for, from);
   if (!claims) return claims.error();
   if (options_.timer != nullptr && claims->size() < request.limit) {
     AggregateRequest when;
@@ -67,14 +70,14 @@ Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request,
   deliveries.reserve(claims->size());
   held.reserve(claims->size());
   for (const Claim& claim : *claims) {
-    deliveries.push_back(delivery_of(claim));
+    deliveries.push_back(delivery_of(claim, now));
     held.push_back(held_of(claim));
     // The lease runs out if that cannot be read now.
     if (auto read = read_on(claim, deliveries.back(), held.back()); !read) return read.error();
   }
   const std::lock_guard lock(mutex_);
   std::erase_if(held_, [&](const auto& entry) {
-    return entry.second.until + request.lease_for < now;  // lost long ago, never settled
+    return entry.second.until + request.lease_for < now.wall;  // lost long ago, never settled
   });
   for (std::size_t i = 0; i < held.size(); ++i) held_[(*claims)[i].lease] = std::move(held[i]);
   return deliveries;
@@ -122,25 +125,25 @@ void OfficeSource::wait_for_work(const ReceiveRequest& request, TimePoint now) {
   closed_or_waited_.wait_for(lock, request.wait, [this] { return closed_; });
 }
 
-Result<std::vector<Delivery>> OfficeSource::receive(const ReceiveRequest& request, TimePoint now) {
+Result<std::vector<Delivery>> OfficeSource::receive(const ReceiveRequest& request, Instant now) {
   const auto closed = [this] {
     const std::lock_guard lock(mutex_);
     return closed_;
   };
   if (closed()) return closed_error("office_source.receive");
   const DueTimer* const timer = options_.timer;
-  if (timer == nullptr || timer->is_due(now)) {
+  if (timer == nullptr || timer->is_due(now.wall)) {
     auto first = claim(request, now);
     if (!first || !first->empty() || request.wait <= Millis{0}) return first;
   }
   if (request.wait <= Millis{0}) return std::vector<Delivery>{};
   const auto began = std::chrono::steady_clock::now();
-  wait_for_work(request, now);
+  wait_for_work(request, now.wall);
   if (closed()) return closed_error("office_source.receive");
   const auto waited = std::chrono::floor<Millis>(std::chrono::steady_clock::now() - began);
-  if (timer == nullptr) return claim(request, now + waited);
-  const TimePoint then = timer->now();
-  return timer->is_due(then) ? claim(request, then) : std::vector<Delivery>{};
+  if (timer == nullptr) return claim(request, later(now, waited));
+  const Instant then = timer->now();
+  return timer->is_due(then.wall) ? claim(request, then) : std::vector<Delivery>{};
 }
 
 std::optional<OfficeSource::Held> OfficeSource::held(const LeaseToken& lease) const {
@@ -171,7 +174,7 @@ void OfficeSource::started(const Transition& mark) {
   found->second.started_at = mark.now;
 }
 
-Result<std::vector<bool>> OfficeSource::start(std::span<const LeaseToken> leases, TimePoint now) {
+Result<std::vector<bool>> OfficeSource::start(std::span<const LeaseToken> leases, Instant now) {
   std::vector<bool> live(leases.size());
   std::vector<Change> changes;
   struct Mark {
@@ -185,10 +188,11 @@ Result<std::vector<bool>> OfficeSource::start(std::span<const LeaseToken> leases
     live[i] = entry && entry->started_at;
     if (!entry || entry->started_at) continue;
     marks.push_back({i, changes.size()});
-    changes.emplace_back(start_mark(leases[i], *entry, now));
+    changes.emplace_back(start_mark(leases[i], *entry, now.wall));
     if (entry->told >= entry->counters.total) continue;
     // Now, for this run may be cut off as well: then nobody would know of the one before it.
-    changes.emplace_back(AddAttempt{entry->id, cut_off_attempt(entry->counters, now, entry->node)});
+    changes.emplace_back(
+        AddAttempt{entry->id, cut_off_attempt(entry->counters, now.wall, entry->node)});
     marks.back().count = 2;
   }
   if (marks.empty()) return live;
@@ -272,7 +276,7 @@ Result<SettleAnswer> OfficeSource::settle_one(const Settlement& settlement, Time
 }
 
 Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlement> settlements,
-                                                       TimePoint now) {
+                                                       Instant now) {
   // All together first: one list, one sync. If one of them lost its lease, each by itself.
   std::vector<Change> changes;
   std::vector<SettleAnswer> answers(settlements.size());
@@ -281,7 +285,7 @@ Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlemen
     const auto entry = held(settlements[i].lease);
     together = entry.has_value();
     if (!together || std::holds_alternative<DeadLettered>(settlements[i].ending)) continue;
-    answers[i].abandon_count = put_ending(*entry, settlements[i], now, changes);
+    answers[i].abandon_count = put_ending(*entry, settlements[i], now.wall, changes);
   }
   if (together && (changes.empty() || office_.apply(changes))) {
     const std::lock_guard lock(mutex_);
@@ -289,23 +293,23 @@ Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlemen
     return answers;
   }
   for (std::size_t i = 0; i < settlements.size(); ++i) {
-    auto one = settle_one(settlements[i], now);
+    auto one = settle_one(settlements[i], now.wall);
     if (!one) return one.error();
     answers[i] = *one;
   }
   return answers;
 }
 
-Result<std::vector<bool>> OfficeSource::renew(std::span<const LeaseToken> leases, TimePoint now,
+Result<std::vector<bool>> OfficeSource::renew(std::span<const LeaseToken> leases, Instant now,
                                               Millis lease_for) {
-  auto live = office_.renew(leases, now, lease_for);
+  auto live = office_.renew(leases, now.wall, lease_for);
   if (!live) return live;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const auto found = held_.find(leases[i]);
     if (found == held_.end()) continue;
     if ((*live)[i]) {
-      found->second.until = std::max(found->second.until, now + lease_for);
+      found->second.until = std::max(found->second.until, now.wall + lease_for);
     } else {
       held_.erase(found);
     }
@@ -314,12 +318,12 @@ Result<std::vector<bool>> OfficeSource::renew(std::span<const LeaseToken> leases
 }
 
 Result<std::vector<PublishAnswer>> OfficeSource::publish(std::span<const Publication> /*messages*/,
-                                                         TimePoint /*now*/) {
+                                                         Instant /*now*/) {
   return Error{Code::refused, "office_source.publish",
                "messages come to wait in the office by failing; send new ones to their source"};
 }
 
-Result<SourceStats> OfficeSource::stats(TimePoint /*now*/) {
+Result<SourceStats> OfficeSource::stats(Instant /*now*/) {
   auto numbers = office_.aggregate({});
   if (!numbers) return numbers.error();
   SourceStats stats;

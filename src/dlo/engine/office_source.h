@@ -43,16 +43,16 @@ class OfficeSource final : public Broker, public RecordWriter {
       : OfficeSource(office, Options{ClaimFrom(std::move(source)), {}, {}, nullptr}) {}
   OfficeSource(Office& office, Options options) : office_(office), options_(std::move(options)) {}
 
-  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override;
-  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override;
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now) override;
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now) override;
   Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
-                                           TimePoint now) override;
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                           Instant now) override;
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                   Millis lease_for) override;
   /// Refused: messages come here by failing, not by being sent.
   Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
-                                             TimePoint now) override;
-  Result<SourceStats> stats(TimePoint now) override;
+                                             Instant now) override;
+  Result<SourceStats> stats(Instant now) override;
   void close() noexcept override;
 
   Result<std::optional<DeadLetter>> find_repeat(const Delivery& delivery) override;
@@ -82,7 +82,7 @@ class OfficeSource final : public Broker, public RecordWriter {
   [[nodiscard]] Transition start_mark(const LeaseToken& lease, const Held& held,
                                       TimePoint now) const;
   void started(const Transition& mark);
-  Result<std::vector<Delivery>> claim(const ReceiveRequest& request, TimePoint now);
+  Result<std::vector<Delivery>> claim(const ReceiveRequest& request, const Instant& now);
   [[nodiscard]] Held held_of(const Claim& claim) const;
   Result<void> read_on(const Claim& claim, Delivery& delivery, Held& held);
   std::optional<Held> held(const LeaseToken& lease) const;

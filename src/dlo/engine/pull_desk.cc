@@ -90,10 +90,10 @@ PullDesk::WorkingPtr PullDesk::working() const {
 }
 
 Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Millis lease_for) {
-  out_.forget_lapsed(parts_.clock.now());
+  out_.forget_lapsed(parts_.clock.instant().steady);
   const WorkingPtr with = working();
   for (int round = 0; round < most_rounds; ++round) {
-    const TimePoint now = parts_.clock.now();
+    const Instant now = parts_.clock.instant();
     ReceiveRequest request;
     request.limit = limit;
     request.lease_for = lease_for;
@@ -113,14 +113,14 @@ Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Milli
 
 /// What can be run, and what was decided without running it.
 PullDesk::Sorted PullDesk::sort_out(const Working& with, std::vector<Delivery>& deliveries,
-                                    TimePoint now) {
+                                    const Instant& now) {
   Sorted sorted;
   for (Delivery& delivery : deliveries) {
     auto out = std::make_unique<Out>();
     out->item.delivery = std::move(delivery);
-    out->started = now;
-    out->until = out->item.delivery.leased_until;
-    Prepared prepared = with.procedure.prepare(out->item, now, random_bits());
+    out->started = now.wall;
+    out->until = out->item.delivery.steady_until;
+    Prepared prepared = with.procedure.prepare(out->item, now.wall, random_bits());
     if (std::holds_alternative<RunIt>(prepared)) {
       sorted.ready.push_back(std::move(out));
       continue;
@@ -136,7 +136,8 @@ PullDesk::Sorted PullDesk::sort_out(const Working& with, std::vector<Delivery>& 
 }
 
 /// Started at the source, so that a crash of the worker counts, then the worker's.
-Result<std::vector<PullDesk::Handed>> PullDesk::hand_out(std::vector<OutPtr> ready, TimePoint now) {
+Result<std::vector<PullDesk::Handed>> PullDesk::hand_out(std::vector<OutPtr> ready,
+                                                         const Instant& now) {
   std::vector<Handed> handed;
   if (ready.empty()) return handed;
   std::vector<LeaseToken> leases;
@@ -147,8 +148,8 @@ Result<std::vector<PullDesk::Handed>> PullDesk::hand_out(std::vector<OutPtr> rea
     if (!(*live)[i]) continue;
     Item& item = ready[i]->item;
     item.running = RuleBook::started(item.delivery.counters);
-    handed.push_back({item.delivery.lease, item.delivery.message, item.running, ready[i]->until,
-                      item.delivery.last_error});
+    handed.push_back({item.delivery.lease, item.delivery.message, item.running,
+                      item.delivery.leased_until, item.delivery.last_error});
     out_.keep(leases[i], std::move(ready[i]));
   }
   return handed;
@@ -240,18 +241,18 @@ Plan PullDesk::plan_for(const Working& with, Out& out, PullEnding& ending, TimeP
 }
 
 Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> settlements) {
-  const TimePoint now = parts_.clock.now();
+  const Instant now = parts_.clock.instant();
   const WorkingPtr with = working();
   std::vector<PullAnswer> answers(settlements.size());
   std::vector<Ended> ended;
   ended.reserve(settlements.size());
   for (std::size_t i = 0; i < settlements.size(); ++i) {
-    auto out = out_.take(settlements[i].lease, now);
+    auto out = out_.take(settlements[i].lease, now.steady);
     if (!out) {
       answers[i].fate = PullAnswer::Fate::lease_lost;
       continue;
     }
-    Plan plan = plan_for(*with, **out, settlements[i].ending, now, answers[i]);
+    Plan plan = plan_for(*with, **out, settlements[i].ending, now.wall, answers[i]);
     ended.push_back({std::move(*out), std::move(plan), i, {}});
   }
   if (auto done = finish(ended, &answers, now); !done) {
@@ -266,10 +267,10 @@ Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> set
 
 /// Record durable, then source settled, then the mark taken off.
 Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
-                              TimePoint now) {
+                              const Instant& now) {
   if (auto held = drop_lost(ended, answers, now); !held) return held.error();
   if (ended.empty()) return {};
-  if (auto recorded = record(ended, now); !recorded) return recorded.error();
+  if (auto recorded = record(ended, now.wall); !recorded) return recorded.error();
   const auto settled = settle_source(ended, now);
   if (!settled) return settled.error();
   std::vector<MessagePtr> completed;
@@ -292,13 +293,13 @@ Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>
       answer.reason = death->reason;
     }
   }
-  witness_replays(parts_.office, completed, now);
+  witness_replays(parts_.office, completed, now.wall);
   return {};
 }
 
 /// Whoever lost his lease is told so and leaves no trace in the office.
 Result<void> PullDesk::drop_lost(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
-                                 TimePoint now) {
+                                 const Instant& now) {
   std::vector<HeldLease> leases;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < ended.size(); ++i) {
@@ -355,8 +356,7 @@ Result<std::vector<Applied>> PullDesk::apply_with_marks(std::vector<Change> chan
 }
 
 void PullDesk::tidy() {
-  const TimePoint now = parts_.clock.now();
-  out_.forget_lapsed(now);
+  out_.forget_lapsed(parts_.clock.instant().steady);
   for (std::size_t owed = marks_.size(); owed > 0;) {
     if (!apply_with_marks({})) return;  // whoever writes next takes them along
     owed -= std::min(owed, marks_at_once);
@@ -364,7 +364,7 @@ void PullDesk::tidy() {
 }
 
 Result<std::vector<SettleAnswer>> PullDesk::settle_source(std::vector<Ended>& ended,
-                                                          TimePoint now) {
+                                                          const Instant& now) {
   std::vector<Settlement> settlements;
   settlements.reserve(ended.size());
   for (Ended& each : ended) {
@@ -374,12 +374,12 @@ Result<std::vector<SettleAnswer>> PullDesk::settle_source(std::vector<Ended>& en
 }
 
 Result<std::vector<bool>> PullDesk::renew(std::span<const LeaseToken> leases, Millis lease_for) {
-  const TimePoint now = parts_.clock.now();
+  const Instant now = parts_.clock.instant();
   auto live = parts_.source.renew(leases, now, lease_for);
   if (!live) return live;
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const bool known = out_.change(leases[i], [&](const OutPtr& out) {
-      if ((*live)[i]) out->until = std::max(out->until, now + lease_for);
+      if ((*live)[i]) out->until = std::max(out->until, now.steady + lease_for);
     });
     if (!known) (*live)[i] = false;
   }

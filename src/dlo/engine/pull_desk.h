@@ -106,7 +106,7 @@ class PullDesk {
   struct Out {
     Item item;
     TimePoint started{};
-    TimePoint until{};
+    TimePoint until{};  // by the steady clock
   };
   using OutPtr = std::unique_ptr<Out>;
   struct EndOfLease {
@@ -127,8 +127,8 @@ class PullDesk {
 
   [[nodiscard]] WorkingPtr working() const;
   [[nodiscard]] Sorted sort_out(const Working& with, std::vector<Delivery>& deliveries,
-                                TimePoint now);
-  [[nodiscard]] Result<std::vector<Handed>> hand_out(std::vector<OutPtr> ready, TimePoint now);
+                                const Instant& now);
+  [[nodiscard]] Result<std::vector<Handed>> hand_out(std::vector<OutPtr> ready, const Instant& now);
   [[nodiscard]] Plan plan_for(const Working& with, Out& out, PullEnding& ending, TimePoint now,
                               PullAnswer& answer);
   [[nodiscard]] Plan abandoned(const RuleBook& rules, Out& out, const AbandonOptions& options,
@@ -138,11 +138,11 @@ class PullDesk {
   [[nodiscard]] Result<void> record(std::vector<Ended>& ended, TimePoint now);
   [[nodiscard]] Result<std::vector<Applied>> apply_with_marks(std::vector<Change> changes);
   [[nodiscard]] Result<std::vector<SettleAnswer>> settle_source(std::vector<Ended>& ended,
-                                                                TimePoint now);
+                                                                const Instant& now);
   [[nodiscard]] Result<void> finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
-                                    TimePoint now);
+                                    const Instant& now);
   [[nodiscard]] Result<void> drop_lost(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
-                                       TimePoint now);
+                                       const Instant& now);
 
   Parts parts_;
   AppendingWriter appending_;

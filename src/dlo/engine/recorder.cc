@@ -85,12 +85,12 @@ void Recorder::collect() {
 
 /// Whoever owns the message now will find out by himself what becomes of it; a record of ours would
 /// be a second fate (R5).
-void Recorder::forget_lost(TimePoint now) {
+void Recorder::forget_lost() {
   std::vector<Item*> unwritten;
   for (const Entry& entry : entries_) {
     if (!entry.durable) unwritten.push_back(entry.item);
   }
-  pool_.mark_lapsed(unwritten, now);
+  pool_.mark_lapsed(unwritten, clock_.instant().steady);
   std::vector<Item*> lost;
   std::erase_if(entries_, [&](const Entry& entry) {
     if (entry.durable || !entry.item->lost.load()) return false;
@@ -270,8 +270,8 @@ void Recorder::clear_marks() {
 
 bool Recorder::flush() {
   collect();
+  forget_lost();
   const TimePoint now = clock_.now();
-  forget_lost(now);
   const bool ok = name_all() && write_all(now);
   tell_owners(now);
   pass_on();

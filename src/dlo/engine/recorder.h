@@ -75,7 +75,7 @@ class Recorder {
   [[nodiscard]] bool enough() const noexcept;
   void wait_for_more(std::unique_lock<std::mutex>& lock);
   void collect();
-  void forget_lost(TimePoint now);
+  void forget_lost();
   bool name_all();
   bool write_all(TimePoint now);
   [[nodiscard]] std::size_t marks_to_take(bool last) const;

@@ -115,7 +115,7 @@ bool Settler::flush() {
     for (const Entry& entry : entries_) {
       settlements_.push_back({entry.item->delivery.lease, entry.ending});
     }
-    const auto answers = broker_.settle(settlements_, clock_.now());
+    const auto answers = broker_.settle(settlements_, clock_.instant());
     ok = answers.has_value();
     if (ok) {
       board_.up(StatusBoard::source);

@@ -109,7 +109,7 @@ void Workshop::mark_starts(std::vector<Item*>& chunk, TimePoint now) {
   thread_local std::vector<LeaseToken> leases;
   leases.clear();
   for (const Item* item : chunk) leases.push_back(item->delivery.lease);
-  const auto alive = parts_.broker.start(leases, now);
+  const auto alive = parts_.broker.start(leases, parts_.clock.instant());
   if (!alive) {
     parts_.board.down(StatusBoard::source, alive.error());
     for (Item* item : chunk) {

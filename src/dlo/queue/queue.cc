@@ -30,7 +30,7 @@ const std::string& Job::body() const noexcept {
 Result<void> Job::settle(Ending ending) {
   settled_ = true;
   const Settlement settlement{delivery_.lease, std::move(ending)};
-  const auto answers = queue_.queue_->settle({&settlement, 1}, queue_.clock_.now());
+  const auto answers = queue_.queue_->settle({&settlement, 1}, queue_.clock_.instant());
   if (!answers) return answers.error();
   if (answers->front().settled == Settled::done) return {};
   return Error{Code::lease_lost, "queue.settle",
@@ -48,7 +48,7 @@ Result<void> Job::release() {
 }
 
 Result<void> Job::renew() {
-  const auto now = queue_.clock_.now();
+  const auto now = queue_.clock_.instant();
   const auto live = queue_.queue_->renew({&delivery_.lease, 1}, now, queue_.settings_.lease_for);
   if (!live) return live.error();
   if (live->front()) return {};
@@ -124,7 +124,7 @@ Result<void> Queue::send(std::string body, const SendOptions& options) {
   publication.message = std::move(message);
   publication.delay = options.delay;
   publication.dedupe_id = options.dedupe_id;
-  const auto sent = queue_->publish({&publication, 1}, clock_.now());
+  const auto sent = queue_->publish({&publication, 1}, clock_.instant());
   return sent ? Result<void>{} : sent.error();
 }
 
@@ -135,17 +135,17 @@ Result<void> Queue::send_all(std::span<const std::string> bodies) {
     message->payload = bodies[i];
     list[i].message = std::move(message);
   }
-  const auto sent = queue_->publish(list, clock_.now());
+  const auto sent = queue_->publish(list, clock_.instant());
   return sent ? Result<void>{} : sent.error();
 }
 
 Result<SourceStats> Queue::stats() {
-  return queue_->stats(clock_.now());
+  return queue_->stats(clock_.instant());
 }
 
 Result<std::unique_ptr<Job>> Queue::receive(Millis wait) {
   while (true) {
-    auto got = queue_->receive({1, settings_.lease_for, wait}, clock_.now());
+    auto got = queue_->receive({1, settings_.lease_for, wait}, clock_.instant());
     if (!got) return got.error();
     if (got->empty()) return std::unique_ptr<Job>();
     auto job = accept(std::move(got->front()));
@@ -164,11 +164,11 @@ Result<std::unique_ptr<Job>> Queue::accept(Delivery delivery) {
   if (delivery.expired) error = "it expired before anybody could run it";
   if (death != nullptr || delivery.undecodable || delivery.expired) {
     const Settlement settlement{delivery.lease, DeadLettered{.error = error}};
-    const auto settled = queue_->settle({&settlement, 1}, clock_.now());
+    const auto settled = queue_->settle({&settlement, 1}, clock_.instant());
     if (!settled) return settled.error();
     return std::unique_ptr<Job>();
   }
-  const auto started = queue_->start({&delivery.lease, 1}, clock_.now());
+  const auto started = queue_->start({&delivery.lease, 1}, clock_.instant());
   if (!started) return started.error();
   if (!started->front()) return std::unique_ptr<Job>();  // its lease was over already
   delivery.counters = RuleBook::started(decision.counters);

@@ -36,26 +36,26 @@ Message BrokerSuite::message(const std::string& id, const std::string& key) {
   return made;
 }
 
-PublishAnswer BrokerSuite::publish(Publication publication, TimePoint now) {
+PublishAnswer BrokerSuite::publish(Publication publication, Instant now) {
   return must(broker().publish({&publication, 1}, now)).at(0);
 }
 
-PublishAnswer BrokerSuite::publish(const Message& what, TimePoint now, Millis delay) {
+PublishAnswer BrokerSuite::publish(const Message& what, Instant now, Millis delay) {
   Publication publication;
   publication.message = std::make_shared<const Message>(what);
   publication.delay = delay;
   return publish(std::move(publication), now);
 }
 
-PublishAnswer BrokerSuite::publish(const std::string& id, TimePoint now, const std::string& key) {
+PublishAnswer BrokerSuite::publish(const std::string& id, Instant now, const std::string& key) {
   return publish(message(id, key), now);
 }
 
-std::vector<Delivery> BrokerSuite::take(std::size_t limit, TimePoint now, Millis lease_for) {
+std::vector<Delivery> BrokerSuite::take(std::size_t limit, Instant now, Millis lease_for) {
   return must(broker().receive({limit, lease_for, 0ms}, now));
 }
 
-Delivery BrokerSuite::take_one(TimePoint now, Millis lease_for) {
+Delivery BrokerSuite::take_one(Instant now, Millis lease_for) {
   auto deliveries = take(1, now, lease_for);
   if (deliveries.size() != 1) {
     throw std::runtime_error("expected one delivery, got " + std::to_string(deliveries.size()));
@@ -69,20 +69,20 @@ Ids BrokerSuite::ids(const std::vector<Delivery>& deliveries) {
   return out;
 }
 
-bool BrokerSuite::start(const LeaseToken& lease, TimePoint now) {
+bool BrokerSuite::start(const LeaseToken& lease, Instant now) {
   return must(broker().start({&lease, 1}, now)).at(0);
 }
 
-bool BrokerSuite::renew(const LeaseToken& lease, TimePoint now, Millis lease_for) {
+bool BrokerSuite::renew(const LeaseToken& lease, Instant now, Millis lease_for) {
   return must(broker().renew({&lease, 1}, now, lease_for)).at(0);
 }
 
-SettleAnswer BrokerSuite::end(const LeaseToken& lease, Ending ending, TimePoint now) {
+SettleAnswer BrokerSuite::end(const LeaseToken& lease, Ending ending, Instant now) {
   const Settlement settlement{lease, std::move(ending)};
   return must(broker().settle({&settlement, 1}, now)).at(0);
 }
 
-SettleAnswer BrokerSuite::settle(const Delivery& delivery, Ending ending, TimePoint now) {
+SettleAnswer BrokerSuite::settle(const Delivery& delivery, Ending ending, Instant now) {
   const auto answer = end(delivery.lease, std::move(ending), now);
   if (answer.settled != Settled::done) {
     throw std::runtime_error("the live lease of " + delivery.message->id + " was called lost");
@@ -90,7 +90,7 @@ SettleAnswer BrokerSuite::settle(const Delivery& delivery, Ending ending, TimePo
   return answer;
 }
 
-SourceStats BrokerSuite::stats(TimePoint now) {
+SourceStats BrokerSuite::stats(Instant now) {
   return must(broker().stats(now));
 }
 

@@ -78,20 +78,20 @@ class BrokerSuite : public ::testing::TestWithParam<BrokerBackend> {
   QueueAdmin& admin();
 
   static Message message(const std::string& id, const std::string& key = "");
-  PublishAnswer publish(Publication publication, TimePoint now = noon);
-  PublishAnswer publish(const Message& what, TimePoint now = noon, Millis delay = 0ms);
-  PublishAnswer publish(const std::string& id, TimePoint now = noon, const std::string& key = "");
+  PublishAnswer publish(Publication publication, Instant now = noon);
+  PublishAnswer publish(const Message& what, Instant now = noon, Millis delay = 0ms);
+  PublishAnswer publish(const std::string& id, Instant now = noon, const std::string& key = "");
 
-  std::vector<Delivery> take(std::size_t limit, TimePoint now = noon, Millis lease_for = 30s);
-  Delivery take_one(TimePoint now = noon, Millis lease_for = 30s);
+  std::vector<Delivery> take(std::size_t limit, Instant now = noon, Millis lease_for = 30s);
+  Delivery take_one(Instant now = noon, Millis lease_for = 30s);
   /// Ids of what a receive handed out, in order.
   static Ids ids(const std::vector<Delivery>& deliveries);
-  bool start(const LeaseToken& lease, TimePoint now = noon);
-  bool renew(const LeaseToken& lease, TimePoint now, Millis lease_for);
-  SettleAnswer end(const LeaseToken& lease, Ending ending, TimePoint now = noon);
+  bool start(const LeaseToken& lease, Instant now = noon);
+  bool renew(const LeaseToken& lease, Instant now, Millis lease_for);
+  SettleAnswer end(const LeaseToken& lease, Ending ending, Instant now = noon);
   /// As `end`, where the lease must be live.
-  SettleAnswer settle(const Delivery& delivery, Ending ending, TimePoint now = noon);
-  SourceStats stats(TimePoint now = noon);
+  SettleAnswer settle(const Delivery& delivery, Ending ending, Instant now = noon);
+  SourceStats stats(Instant now = noon);
   void restart(Restart how, TimePoint now);
   void put_undecodable(const std::string& bytes, TimePoint now = noon);
 

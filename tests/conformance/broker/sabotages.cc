@@ -85,6 +85,11 @@ const std::vector<Sabotage>& sabotages() {
             [](TimePoint& now, TimePoint latest) {
               if (latest != TimePoint::min() && latest - now > 1min) now = latest + 2h;
             }}},
+      {"LeasesFollowTheWallClock",
+       {"AClockThatIsSetForwardEndsDelaysAndNoLease",
+        "ALeaseLastsAsLongAsItWasPromisedHoweverTheClockIsSet",
+        "ALongPollReturnsWhenALeaseEndsAlsoIfTheClockWasSet"},
+       {.leases_follow_the_wall = true}},
       {"AJumpBackHidesEverything",
        {"WhatWasReadyStaysReadyWhenTheClockJumpsBack",
         "AClockThatJumpsAheadAndBackLeavesNothingHidden"},

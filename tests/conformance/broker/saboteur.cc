@@ -12,9 +12,9 @@ class Saboteur final : public Broker, public QueueAdmin {
  public:
   Saboteur(Broker& inner, const Hooks& hooks) : inner_(inner), hooks_(hooks) {}
 
-  Result<std::vector<Delivery>> receive(const ReceiveRequest& asked, TimePoint now) override {
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& asked, Instant now) override {
     now = clock(now);
-    if (hooks_.jump_back_hides && latest_ - now > 1min) return std::vector<Delivery>{};
+    if (hooks_.jump_back_hides && latest_ - now.wall > 1min) return std::vector<Delivery>{};
     auto request = asked;
     if (hooks_.request) hooks_.request(request);
     auto got = hooks_.first ? take_all_and_choose(request, now) : inner_.receive(request, now);
@@ -29,17 +29,17 @@ class Saboteur final : public Broker, public QueueAdmin {
     return got;
   }
 
-  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override {
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now) override {
     if (hooks_.ignore_start) return std::vector<bool>(leases.size(), true);
     return inner_.start(leases, clock(now));
   }
 
   Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
-                                           TimePoint now) override {
+                                           Instant now) override {
     now = clock(now);
     std::vector<Settlement> changed(settlements.begin(), settlements.end());
     if (hooks_.settlement) {
-      for (auto& settlement : changed) hooks_.settlement(settlement, now);
+      for (auto& settlement : changed) hooks_.settlement(settlement, now.wall);
     }
     auto answers = inner_.settle(changed, now);
     if (answers && hooks_.settled) {
@@ -48,7 +48,7 @@ class Saboteur final : public Broker, public QueueAdmin {
     return answers;
   }
 
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                   Millis lease_for) override {
     if (hooks_.ignore_renew) return std::vector<bool>(leases.size(), true);
     if (hooks_.renewal) hooks_.renewal(lease_for);
@@ -56,7 +56,7 @@ class Saboteur final : public Broker, public QueueAdmin {
   }
 
   Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
-                                             TimePoint now) override {
+                                             Instant now) override {
     now = clock(now);
     std::vector<Publication> changed(messages.begin(), messages.end());
     if (hooks_.publication) {
@@ -78,7 +78,7 @@ class Saboteur final : public Broker, public QueueAdmin {
     return answers;
   }
 
-  Result<SourceStats> stats(TimePoint now) override {
+  Result<SourceStats> stats(Instant now) override {
     auto stats = inner_.stats(clock(now));
     if (stats && hooks_.stats) hooks_.stats(*stats);
     return stats;
@@ -105,14 +105,17 @@ class Saboteur final : public Broker, public QueueAdmin {
   }
 
  private:
-  TimePoint clock(TimePoint now) {
+  Instant clock(Instant now) {
     const std::lock_guard lock(mutex_);
-    if (hooks_.clock) hooks_.clock(now, latest_);
-    latest_ = std::max(latest_, now);
+    const auto before = now.wall;
+    if (hooks_.clock) hooks_.clock(now.wall, latest_);
+    now.steady += now.wall - before;
+    if (hooks_.leases_follow_the_wall) now.steady = now.wall;
+    latest_ = std::max(latest_, now.wall);
     return now;
   }
 
-  Result<std::vector<Delivery>> take_all_and_choose(const ReceiveRequest& request, TimePoint now) {
+  Result<std::vector<Delivery>> take_all_and_choose(const ReceiveRequest& request, Instant now) {
     auto all = inner_.receive({1'000'000, request.lease_for, request.wait}, now);
     if (!all) return all;
     std::stable_sort(all->begin(), all->end(), [&](const auto& a, const auto& b) {

@@ -25,6 +25,7 @@ struct Hooks {
   std::function<void(PublishAnswer&)> published;
   std::function<void(Millis& lease_for)> renewal;
   std::function<void(SourceStats&)> stats;
+  bool leases_follow_the_wall = false;
   bool publish_one_by_one = false;
   bool jump_back_hides = false;
   bool ignore_start = false;

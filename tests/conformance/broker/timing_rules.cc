@@ -58,7 +58,7 @@ TEST_P(BrokerSuite, ManyDelaysEndEachAtItsOwnMoment) {
   }
 }
 
-// The next four: SQL-06. Deadlines are moments of the callers' clock.
+// The next four: SQL-06. Here the wall clock and the time that passes are one.
 TEST_P(BrokerSuite, WhatWasReadyStaysReadyWhenTheClockJumpsBack) {
   NEEDS(delays);
   publish("at once");
@@ -105,6 +105,46 @@ TEST_P(BrokerSuite, AClockThatJumpsAheadAndBackLeavesNothingHidden) {
   EXPECT_TRUE(take(1, noon + 1s).empty());
   settle(second, failed(second, noon + 2s, 0ms), noon + 2s);
   EXPECT_EQ(take(1, noon + 2s).size(), 1U);
+}
+
+// Leases are time that passes: who sets the wall clock, however far, passes none.
+TEST_P(BrokerSuite, AClockThatIsSetForwardEndsDelaysAndNoLease) {
+  NEEDS(delays);
+  publish("leased");
+  const auto held = take_one(noon, 30s);
+  publish(message("delayed"), noon, 10min);
+  auto dying = message("dying");
+  dying.expires_at = noon + 20min;
+  publish(dying, noon, 15min);
+  const Instant set{noon + 1h, noon + 1s};
+  EXPECT_EQ(stats(set).leased, 1U);
+  const auto due = take(3, set, 1h);
+  EXPECT_EQ(ids(due), (Ids{"delayed", "dying"}));
+  EXPECT_EQ(due.at(1).expired, can().expiry);
+  EXPECT_TRUE(start(held.lease, {noon + 1h + 29s - 1ms, noon + 30s - 1ms}));
+  EXPECT_TRUE(take(3, {noon + 1h + 29s - 1ms, noon + 30s - 1ms}).empty());
+  EXPECT_EQ(ids(take(3, {noon + 1h + 29s, noon + 30s})), (Ids{"leased"}));
+}
+
+TEST_P(BrokerSuite, ALeaseLastsAsLongAsItWasPromisedHoweverTheClockIsSet) {
+  for (const Millis jump : {Millis{1h}, Millis{24h * 365}, Millis{-30min}, Millis{0}}) {
+    SCOPED_TRACE(jump.count());
+    open();
+    for (const auto* id : {"settled", "renewed", "left"}) publish(id);
+    const auto before = take(3, noon, 30s);
+    const auto at = [&](Millis passed) { return Instant{noon + jump + passed, noon + passed}; };
+    EXPECT_EQ(before.at(0).leased_until, noon + 30s);
+    settle(before[0], Completed{}, at(29s));
+    EXPECT_TRUE(renew(before[1].lease, at(29s), 30s));
+    const auto again = take(3, at(30s), 10s);
+    ASSERT_EQ(ids(again), (Ids{"left"}));
+    EXPECT_EQ(again[0].leased_until, noon + jump + 40s);
+    EXPECT_EQ(end(before[2].lease, Completed{}, at(31s)).settled, Settled::lease_lost);
+    EXPECT_TRUE(take(3, at(40s - 1ms)).empty());
+    EXPECT_EQ(ids(take(3, at(40s), 1h)), (Ids{"left"}));
+    EXPECT_TRUE(take(3, at(59s - 1ms)).empty());
+    EXPECT_EQ(ids(take(3, at(59s))), (Ids{"renewed"}));
+  }
 }
 
 TEST_P(BrokerSuite, SmallDisagreementsBetweenCallersMoveNoDeadline) {
@@ -180,6 +220,16 @@ TEST_P(BrokerSuite, ALongPollReturnsWhenALeaseEnds) {
   take_one(noon, 40ms);
   const Stopwatch watch;
   EXPECT_EQ(must(broker().receive({5, 30s, 60s}, noon)).size(), 1U);
+  EXPECT_GE(watch.elapsed(), 40ms);
+  EXPECT_LT(watch.elapsed(), 20s);
+}
+
+TEST_P(BrokerSuite, ALongPollReturnsWhenALeaseEndsAlsoIfTheClockWasSet) {
+  publish("m-1");
+  take_one(noon, 40ms);
+  const Stopwatch watch;
+  const Instant set{noon + 1h, noon};
+  EXPECT_EQ(must(broker().receive({5, 30s, 60s}, set)).size(), 1U);
   EXPECT_GE(watch.elapsed(), 40ms);
   EXPECT_LT(watch.elapsed(), 20s);
 }

@@ -64,18 +64,18 @@ class Witnessed final : public Broker {
  public:
   Witnessed(Broker& queue, int log) : queue_(queue), log_(log) {}
 
-  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override {
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now) override {
     auto received = queue_.receive(request, now);
     if (!received) return received;
     const std::lock_guard lock(mutex_);
     for (const Delivery& each : *received) ids_[each.lease] = each.message->id;
     return received;
   }
-  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override {
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now) override {
     return queue_.start(leases, now);
   }
   Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
-                                           TimePoint now) override {
+                                           Instant now) override {
     auto answers = queue_.settle(settlements, now);
     if (!answers) return answers;
     std::string lines;
@@ -92,15 +92,15 @@ class Witnessed final : public Broker {
     if (!lines.empty()) tell(log_, lines);
     return answers;
   }
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                   Millis lease_for) override {
     return queue_.renew(leases, now, lease_for);
   }
   Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
-                                             TimePoint now) override {
+                                             Instant now) override {
     return queue_.publish(messages, now);
   }
-  Result<SourceStats> stats(TimePoint now) override { return queue_.stats(now); }
+  Result<SourceStats> stats(Instant now) override { return queue_.stats(now); }
   QueueAdmin* admin() noexcept override { return queue_.admin(); }
   void close() noexcept override { queue_.close(); }
 

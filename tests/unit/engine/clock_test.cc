@@ -93,6 +93,36 @@ TEST(SystemClock, WaitsUntilTheDeadlineOrACall) {
   caller.join();
 }
 
+TEST(SystemClock, ItsSteadyReadingBeginsWithTheWallTimeAndGoesOn) {
+  const SystemClock clock;
+  const Instant first = clock.instant();
+  EXPECT_LE(first.wall - first.steady, 100ms);
+  EXPECT_LE(first.steady - first.wall, 100ms);
+  Instant last = first;
+  while (last.steady < first.steady + 20ms) {
+    const Instant next = clock.instant();
+    ASSERT_GE(next.steady, last.steady);
+    last = next;
+  }
+}
+
+TEST(Instant, LeadsFromOneClockToTheOther) {
+  const Instant now{noon + 1h, noon};
+  EXPECT_EQ(now.wall_at(noon + 5s), noon + 1h + 5s);
+  EXPECT_EQ(now.steady_at(noon), noon - 1h);
+  EXPECT_EQ(now.wall_at(TimePoint::max()), TimePoint::max());
+  EXPECT_EQ(now.wall_at(TimePoint::max() - 1min), TimePoint::max());
+  EXPECT_EQ(now.steady_at(TimePoint::min() + 1min), TimePoint::min());
+}
+
+TEST(ManualClock, CanBeSetForwardWithoutTimePassing) {
+  ManualClock clock(noon);
+  clock.advance(1s);
+  clock.set_forward(1h);
+  EXPECT_EQ(clock.now(), noon + 1h + 1s);
+  EXPECT_EQ(clock.instant(), (Instant{noon + 1h + 1s, noon + 1s}));
+}
+
 TEST(ManualClock, MovesWhenToldAndNeverBack) {
   ManualClock clock(noon);
   EXPECT_EQ(clock.now(), noon);

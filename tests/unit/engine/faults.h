@@ -84,27 +84,27 @@ class FlakyBroker final : public Broker {
  public:
   FlakyBroker(Broker& broker, Chaos chaos) : broker_(broker), chaos_(std::move(chaos)) {}
 
-  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override {
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now) override {
     return with<std::vector<Delivery>>("receive", [&] { return broker_.receive(request, now); });
   }
-  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override {
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now) override {
     return with<std::vector<bool>>("start", [&] { return broker_.start(leases, now); });
   }
   Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
-                                           TimePoint now) override {
+                                           Instant now) override {
     return with<std::vector<SettleAnswer>>("settle",
                                            [&] { return broker_.settle(settlements, now); });
   }
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                   Millis lease_for) override {
     return with<std::vector<bool>>("renew", [&] { return broker_.renew(leases, now, lease_for); });
   }
   Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
-                                             TimePoint now) override {
+                                             Instant now) override {
     return with<std::vector<PublishAnswer>>("publish",
                                             [&] { return broker_.publish(messages, now); });
   }
-  Result<SourceStats> stats(TimePoint now) override { return broker_.stats(now); }
+  Result<SourceStats> stats(Instant now) override { return broker_.stats(now); }
   void close() noexcept override { broker_.close(); }
 
  private:

@@ -54,7 +54,7 @@ class PullDeskTest : public ::testing::Test {
     message->expires_at = expires;
     Publication publication;
     publication.message = std::move(message);
-    must(broker_->publish({&publication, 1}, clock_.now()));
+    must(broker_->publish({&publication, 1}, clock_.instant()));
   }
   std::vector<PullDesk::Handed> receive(std::size_t limit = 10) {
     return must(desk_->receive(limit, 30s));
@@ -69,7 +69,7 @@ class PullDeskTest : public ::testing::Test {
     failed.failure.text = text;
     return failed;
   }
-  SourceStats stats() { return must(broker_->stats(clock_.now())); }
+  SourceStats stats() { return must(broker_->stats(clock_.instant())); }
 
   ManualClock clock_{noon};
   MemoryOffice kept_;
@@ -77,6 +77,22 @@ class PullDeskTest : public ::testing::Test {
   std::unique_ptr<MemoryBroker> broker_;
   std::unique_ptr<PullDesk> desk_;
 };
+
+TEST_F(PullDeskTest, AClockThatIsSetForwardTakesNothingFromAWorker) {
+  send("done");
+  send("dead");
+  auto handed = receive();
+  ASSERT_EQ(handed.size(), 2U);
+  EXPECT_EQ(handed[0].leased_until, noon + 30s);
+  clock_.set_forward(1h);
+  EXPECT_TRUE(receive().empty());
+  desk_->tidy();
+  clock_.advance(29s);
+  EXPECT_EQ(settle(handed[0].lease, PullCompleted{}).fate, Fate::completed);
+  EXPECT_EQ(must(desk_->renew({{handed[1].lease}}, 30s)), std::vector<bool>{true});
+  clock_.advance(29s);
+  EXPECT_EQ(settle(handed[1].lease, PullCondemned{"Bad", "it is"}).fate, Fate::dead);
+}
 
 TEST_F(PullDeskTest, ReceivingIsTheStartAndCompletingTheEnd) {  // R1
   send("1");

@@ -325,6 +325,34 @@ TEST(Leases, AreRenewedWhileAHandlerRunsAndWhileItsNeighboursWait) {
   EXPECT_EQ(processor->stats().lost, 0U);
 }
 
+TEST(Leases, AreNotLostToAClockThatIsSetForward) {
+  World world;
+  Gate gate;
+  world.options.lease_for = 30s;
+  world.options.max_concurrency = 1;
+  world.options.prefetch = 10;
+  world.options.max_chunk = 1;
+  std::atomic<int> runs{0};
+  world.on_every([&](const Message& message, const RunContext&) {
+    ++runs;
+    gate.pass();
+    return message.id == "m1" ? failed("E", "forbidden") : ok();
+  });
+  world.publish_many(5);
+  auto processor = world.processor();
+  Running running(*processor);
+  ASSERT_TRUE(eventually([&] { return gate.waiting() == 1 && processor->stats().in_flight == 5; }));
+  world.clock.set_forward(1h);
+  const TimePoint later = world.clock.now() + 2min;  // of which none passes unseen
+  ASSERT_TRUE(eventually(world.clock, 1s, [&] { return world.clock.now() >= later; }));
+  world.clock.set_forward(1h);
+  gate.open();
+  ASSERT_TRUE(eventually([&] { return world.source_stats().dead_lettered == 1; }));
+  ASSERT_TRUE(eventually([&] { return processor->stats().succeeded == 4; }));
+  EXPECT_EQ(runs, 5);
+  EXPECT_EQ(processor->stats().lost, 0U);
+}
+
 TEST(Leases, ALeaseLostInTheBufferIsDroppedUnrunAndUncounted) {  // S3-30
   World world;
   Gate gate;

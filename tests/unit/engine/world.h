@@ -121,7 +121,7 @@ struct World {
     message->key = std::move(key);
     message->event_type = std::move(event_type);
     const std::vector<Publication> batch{Publication{message, {}, {}, {}}};
-    const auto answer = must(broker.publish(batch, clock.now()));
+    const auto answer = must(broker.publish(batch, clock.instant()));
     auto stamped = std::make_shared<Message>(*message);
     stamped->source = "orders";
     stamped->position = answer.front().position;
@@ -155,7 +155,7 @@ struct World {
   std::vector<Attempt> attempts_of(const DeadLetter& record) {
     return must(office.get(record.id)).attempts;  // newest first
   }
-  SourceStats source_stats() { return must(broker.stats(clock.now())); }
+  SourceStats source_stats() { return must(broker.stats(clock.instant())); }
 };
 
 /// A processor that runs on threads of its own until the end of the scope.

@@ -11,7 +11,7 @@ namespace dlo::embedded {
 struct Depot::Claim {
   SlotNumber slot = no_slot;
   std::uint64_t number = 0;  // of its lease
-  TimePoint until{};
+  Instant until;
   Address at;
   bool has_state = false;
   bool carries = false;

@@ -106,7 +106,7 @@ void Depot::admit(std::uint64_t durable, TimePoint now) {
   if (count > 0) ring(queue, count);
 }
 
-void Depot::advance(TimePoint now) {
+void Depot::advance(const Instant& now) {
   seen_ = std::chrono::steady_clock::now();
   std::vector<Lease*> ran_out;
   holdings_.advance(now, ran_out);

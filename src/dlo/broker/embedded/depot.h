@@ -85,16 +85,16 @@ class Depot {
 
   Result<std::vector<PublishAnswer>> publish(std::uint16_t queue,
                                              std::span<const Publication> messages,
-                                             const Failure* undecodable, TimePoint now);
+                                             const Failure* undecodable, Instant now);
   Result<std::vector<Delivery>> receive(std::uint16_t queue, const ReceiveRequest& request,
-                                        TimePoint now);
+                                        Instant now);
   Result<std::vector<bool>> start(std::uint16_t queue, std::span<const LeaseToken> leases,
-                                  TimePoint now);
+                                  Instant now);
   Result<std::vector<SettleAnswer>> settle(std::uint16_t queue,
-                                           std::span<const Settlement> settlements, TimePoint now);
+                                           std::span<const Settlement> settlements, Instant now);
   Result<std::vector<bool>> renew(std::uint16_t queue, std::span<const LeaseToken> leases,
-                                  TimePoint now, Millis lease_for);
-  Result<SourceStats> stats(std::uint16_t queue, TimePoint now);
+                                  Instant now, Millis lease_for);
+  Result<SourceStats> stats(std::uint16_t queue, Instant now);
   Result<void> pause(std::uint16_t queue, bool paused);
   Result<std::uint64_t> purge(std::uint16_t queue);
   Result<std::vector<Peeked>> peek(std::uint16_t queue, bool dead, std::size_t limit);
@@ -140,8 +140,8 @@ class Depot {
   Result<void> wait_for_room(bool essential);
   void notice(const Error& error);
   void admit(std::uint64_t durable, TimePoint now);
-  void advance(TimePoint now);
-  Result<void> end_leases(const std::vector<Lease*>& leases, TimePoint now);
+  void advance(const Instant& now);
+  Result<void> end_leases(const std::vector<Lease*>& leases, const Instant& now);
   /// Leases that ran out stay so if the process dies. For calls that write nothing else.
   Result<void> hand_over_ends(Lock& lock);
   void ring(std::uint16_t queue, std::uint64_t ready) noexcept;
@@ -157,10 +157,10 @@ class Depot {
 
   // receiving
   [[nodiscard]] Claim claim_of(SlotNumber number) const;
-  Result<std::vector<Claim>> claim(QueueState& queue, const ReceiveRequest& request, TimePoint now,
-                                   std::uint64_t& sequence);
+  Result<std::vector<Claim>> claim(QueueState& queue, const ReceiveRequest& request,
+                                   const Instant& now, std::uint64_t& sequence);
   Result<std::vector<Claim>> wait_and_claim(QueueState& queue, const ReceiveRequest& request,
-                                            TimePoint& now, std::uint64_t& sequence);
+                                            Instant& now, std::uint64_t& sequence);
   std::vector<Loaded> load(const std::vector<Claim>& claims);
   std::vector<Result<std::string>> read_each(std::span<const Address> addresses);
   void load_body(const Result<std::string_view>& record, const Address& at, Loaded& into);

@@ -6,7 +6,7 @@
 
 namespace dlo::embedded {
 
-Result<SourceStats> Depot::stats(std::uint16_t number, TimePoint now) {
+Result<SourceStats> Depot::stats(std::uint16_t number, Instant now) {
   Claim oldest;
   SourceStats stats;
   {
@@ -21,8 +21,8 @@ Result<SourceStats> Depot::stats(std::uint16_t number, TimePoint now) {
     stats.delayed = queue.in(Place::delayed);
     stats.leased = queue.in(Place::leased);
     stats.held = queue.in(Place::held);
-    stats.in_per_second = queue.in_rate.per_second(now);
-    stats.out_per_second = queue.out_rate.per_second(now);
+    stats.in_per_second = queue.in_rate.per_second(now.wall);
+    stats.out_per_second = queue.out_rate.per_second(now.wall);
     if (queue.all.oldest != no_slot) oldest = claim_of(queue.all.oldest);
     const auto& known = oldest_[number];
     if (known && known->first == oldest.at.sequence) stats.oldest = known->second;

@@ -28,7 +28,7 @@ Result<void> Depot::end_leases_of_last_life(TimePoint now) {
     }
     leases.push_back(&lease);
   }
-  return end_leases(leases, now);
+  return end_leases(leases, Instant(now));
 }
 
 /// State and body's place of a lease that was read back. False if its record is damaged.

@@ -122,7 +122,7 @@ Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
 
 Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
                                                   std::span<const Publication> messages,
-                                                  const Failure* undecodable, TimePoint now) {
+                                                  const Failure* undecodable, Instant now) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].message != nullptr) continue;
     return refuse("embedded.publish", "publication " + std::to_string(i) + " of " +
@@ -140,7 +140,7 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
     settings = queue->record;
   }
   std::string text;
-  encode(settings, messages, undecodable, now, text, incoming);
+  encode(settings, messages, undecodable, now.wall, text, incoming);
   for (const Incoming& in : incoming) {
     if (in.fields.size() <= max_meta_size) continue;
     return refuse(
@@ -157,7 +157,7 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
     wait_for_housekeeping(lock);
     if (const auto still = usable(number, "embedded.publish"); !still) return still.error();
     advance(now);
-    find_duplicates(*queue, incoming, now);
+    find_duplicates(*queue, incoming, now.wall);
     if (const auto room = check_room(*queue, incoming); !room) return room.error();
     auto done = place(incoming);
     if (!done) return done.error();
@@ -170,7 +170,7 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
   if (!durable) return durable.error();
   if (!placed.where.empty() && admitted_ < placed.last) {
     const Lock lock(mutex_);
-    admit(*durable, now);
+    admit(*durable, now.wall);
   }
   std::vector<PublishAnswer> answers;
   answers.reserve(incoming.size());

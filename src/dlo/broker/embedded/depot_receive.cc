@@ -37,7 +37,7 @@ Depot::Claim Depot::claim_of(SlotNumber number) const {
 
 // Takes what is next, counts it as claimed and writes that down.
 Result<std::vector<Depot::Claim>> Depot::claim(QueueState& queue, const ReceiveRequest& request,
-                                               TimePoint now, std::uint64_t& sequence) {
+                                               const Instant& now, std::uint64_t& sequence) {
   advance(now);
   std::vector<Claim> claims;
   if (queue.totals.paused) return claims;
@@ -56,7 +56,7 @@ Result<std::vector<Depot::Claim>> Depot::claim(QueueState& queue, const ReceiveR
   records.add(RecordType::claimed, std::move(record));
   const auto placed = append(records);
   if (!placed) {
-    for (const auto slot : slots) holdings_.push_ready(slot, now);
+    for (const auto slot : slots) holdings_.push_ready(slot, now.wall);
     return placed.error();
   }
   sequence = placed->last;
@@ -66,15 +66,15 @@ Result<std::vector<Depot::Claim>> Depot::claim(QueueState& queue, const ReceiveR
     Claim& claim = claims.emplace_back(claim_of(slot));
     claim.number = ++leases_granted_;
     claim.until = until;
-    holdings_.lease(slot, claim.number, until);
+    holdings_.lease(slot, claim.number, until.steady);
   }
   return claims;
 }
 
 // As `claim`, waiting as long as the caller allows. `now` becomes the moment it was decided at.
 Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
-                                                        const ReceiveRequest& request,
-                                                        TimePoint& now, std::uint64_t& sequence) {
+                                                        const ReceiveRequest& request, Instant& now,
+                                                        std::uint64_t& sequence) {
   const auto number = queue.record.number;
   const auto began = Steady::now();
   const auto longest = std::min(request.wait, Millis{std::chrono::hours{24}});
@@ -100,14 +100,15 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
     // From here on it is as late as the last caller said, and as long ago as that was: the clock
     // may have been set while this one waited.
     const auto due = holdings_.next_due(queue);  // others' delays wake nobody here
-    if (due && *due < later(holdings_.latest(), longest)) {
-      until = std::min(until, seen_ + std::max(Millis{0}, *due - holdings_.latest()));
+    const Instant latest = holdings_.latest_instant();
+    if (due && *due < later(latest.wall, longest)) {
+      until = std::min(until, seen_ + std::max(Millis{0}, *due - latest.wall));
     }
     ++bell.waiting;
     bell.rung.wait_until(lock, until);
     --bell.waiting;
     const auto so_far = waited(seen_, Steady::now());
-    now = later(holdings_.latest(), so_far.elapsed);
+    now = later(holdings_.latest_instant(), so_far.elapsed);
     counted = so_far.until;
   }
 }
@@ -196,7 +197,8 @@ void Depot::deliver(const std::string& source, const std::vector<Claim>& claims,
     delivery.expired = from.message->expires_at && *from.message->expires_at <= now;
     delivery.message = std::move(from.message);
     delivery.counters = from.state.counters;
-    delivery.leased_until = claims[i].until;
+    delivery.leased_until = claims[i].until.wall;
+    delivery.steady_until = claims[i].until.steady;
     delivery.may_be_repeat = claims[i].repeat || from.state.counters.fetch > 1;
     delivery.interrupted = from.state.interrupted;
     delivery.interruptions = from.state.interruptions;
@@ -230,7 +232,7 @@ Result<void> Depot::drop_expired(const std::vector<Claim>& expired, TimePoint no
 }
 
 Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const ReceiveRequest& request,
-                                             TimePoint now) {
+                                             Instant now) {
   if (request.lease_for < Millis{1}) {
     return refuse("embedded.receive",
                   "lease_for must be at least 1 ms, or the lease is over before it is answered; "
@@ -261,12 +263,12 @@ Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const Receive
     std::vector<Claim> expired;
     for (std::size_t i = 0; drops && i < claims->size(); ++i) {
       const auto& expires_at = loaded[i].message->expires_at;
-      if (!expires_at || *expires_at > now) continue;
+      if (!expires_at || *expires_at > now.wall) continue;
       loaded[i].left_out = true;
       expired.push_back((*claims)[i]);
     }
-    if (const auto dropped = drop_expired(expired, now); !dropped) return dropped.error();
-    deliver(source, *claims, loaded, now, out);
+    if (const auto dropped = drop_expired(expired, now.wall); !dropped) return dropped.error();
+    deliver(source, *claims, loaded, now.wall, out);
     if (expired.empty()) break;
     wanted.limit = request.limit - out.size();
     if (!out.empty()) wanted.wait = Millis{0};

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "dlo/broker/embedded/depot.h"
+#include "dlo/broker/moments.h"
 
 namespace dlo::embedded {
 namespace {
@@ -151,7 +152,7 @@ Lease* Depot::find(const LeaseToken& token, std::uint16_t queue) noexcept {
 
 Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
                                                 std::span<const Settlement> settlements,
-                                                TimePoint now) {
+                                                Instant now) {
   std::vector<SettleAnswer> answers(settlements.size());
   if (const auto room = wait_for_room(true); !room) return room.error();
   std::uint64_t last = 0;
@@ -172,22 +173,22 @@ Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
         completed.push_back(lease);
         continue;
       }
-      ended.push_back(decide(*lease, settlements[i].ending, now));
+      ended.push_back(decide(*lease, settlements[i].ending, now.wall));
       answers[i].abandon_count = ended.back().abandon_count;
     }
     if (ended.empty() && completed.empty()) {
       if (const auto done = hand_over_ends(lock); !done) return done.error();
       return answers;
     }
-    const auto placed = write(ended, completed, now);
+    const auto placed = write(ended, completed, now.wall);
     if (!placed) {
       for (const Ended& each : ended) each.lease->ending = false;
       for (Lease* lease : completed) lease->ending = false;
       return placed.error();
     }
-    carry_out(ended, *placed, now);
+    carry_out(ended, *placed, now.wall);
     for (const Lease* lease : completed) {
-      holdings_.remove({lease->slot, Why::completed, lease->body.location.segment}, now);
+      holdings_.remove({lease->slot, Why::completed, lease->body.location.segment}, now.wall);
     }
     last = placed->last;
     ring(number, ended.size() + completed.size());
@@ -197,22 +198,22 @@ Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
 }
 
 // Leases that ran out, or whose holder died with the last process.
-Result<void> Depot::end_leases(const std::vector<Lease*>& leases, TimePoint now) {
+Result<void> Depot::end_leases(const std::vector<Lease*>& leases, const Instant& now) {
   std::vector<Ended> ended;
   for (Lease* lease : leases) {
     const QueueState& queue = holdings_.queue_of(lease->slot);
     if (!lease->loaded) {  // its receiver is still reading it
-      holdings_.leases().timing().set(lease->index, now + Millis{100});
+      holdings_.leases().timing().set(lease->index, now.steady + Millis{100});
       continue;
     }
     Ended each;
     each.lease = lease;
     if (!lease->started && !queue.options().claims_count) {
-      each.back = Return{lease->slot, true, lease->until};
+      each.back = Return{lease->slot, true, now.wall_at(lease->until)};
     } else {
       StateRecord record;
       record.slot = lease->slot;
-      record.due = lease->until;
+      record.due = now.wall_at(lease->until);
       record.repeat = true;
       record.ahead = lease->started;
       record.body = lease->body;
@@ -226,21 +227,21 @@ Result<void> Depot::end_leases(const std::vector<Lease*>& leases, TimePoint now)
     ended.push_back(std::move(each));
   }
   if (ended.empty()) return {};
-  const auto placed = write(ended, {}, now);
+  const auto placed = write(ended, {}, now.wall);
   if (!placed) {  // nothing changed: look again later
     for (const Ended& each : ended) {
-      holdings_.leases().timing().set(each.lease->index, now + Millis{1000});
+      holdings_.leases().timing().set(each.lease->index, now.steady + Millis{1000});
     }
     return placed.error();
   }
-  carry_out(ended, *placed, now);
+  carry_out(ended, *placed, now.wall);
   last_end_ = placed->last;
   ring_all();
   return {};
 }
 
 Result<std::vector<bool>> Depot::start(std::uint16_t number, std::span<const LeaseToken> leases,
-                                       TimePoint now) {
+                                       Instant now) {
   std::vector<bool> live(leases.size());
   std::uint64_t last = 0;
   {
@@ -262,7 +263,7 @@ Result<std::vector<bool>> Depot::start(std::uint16_t number, std::span<const Lea
       return live;
     }
     std::string record;
-    ByteWriter(record).moment(now);
+    ByteWriter(record).moment(now.wall);
     encode_slots(slots, record);
     RecordList records;
     records.add(RecordType::started, std::move(record));
@@ -270,10 +271,10 @@ Result<std::vector<bool>> Depot::start(std::uint16_t number, std::span<const Lea
     for (Lease* lease : starting) {
       lease->started = placed.has_value();
       if (!placed) continue;
-      lease->started_at = now;
+      lease->started_at = now.wall;
       lease->state.counters = with_start(lease->state.counters);
       lease->first_start = !lease->state.first_attempt_at;
-      if (lease->first_start) lease->state.first_attempt_at = now;
+      if (lease->first_start) lease->state.first_attempt_at = now.wall;
     }
     if (!placed) return placed.error();
     last = placed->last;
@@ -283,7 +284,7 @@ Result<std::vector<bool>> Depot::start(std::uint16_t number, std::span<const Lea
 }
 
 Result<std::vector<bool>> Depot::renew(std::uint16_t number, std::span<const LeaseToken> leases,
-                                       TimePoint now, Millis lease_for) {
+                                       Instant now, Millis lease_for) {
   if (lease_for < Millis{1}) {
     return refuse("embedded.renew", "lease_for must be at least 1 ms; no lease was changed");
   }
@@ -291,7 +292,7 @@ Result<std::vector<bool>> Depot::renew(std::uint16_t number, std::span<const Lea
   Lock lock(mutex_);
   if (const auto ok = usable(number, "embedded.renew"); !ok) return ok.error();
   advance(now);
-  const auto until = now > TimePoint::max() - lease_for ? TimePoint::max() : now + lease_for;
+  const auto until = later(now.steady, lease_for);
   for (std::size_t i = 0; i < leases.size(); ++i) {
     Lease* lease = find(leases[i], number);
     live[i] = lease != nullptr;

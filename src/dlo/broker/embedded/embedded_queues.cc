@@ -18,31 +18,31 @@ EmbeddedQueue::EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16
     : depot_(std::move(depot)), number_(number), sealer_(std::move(sealer)) {}
 EmbeddedQueue::~EmbeddedQueue() = default;
 
-Result<std::vector<Delivery>> EmbeddedQueue::receive(const ReceiveRequest& request, TimePoint now) {
+Result<std::vector<Delivery>> EmbeddedQueue::receive(const ReceiveRequest& request, Instant now) {
   auto deliveries = depot_->receive(number_, request, now);
   if (sealer_ && deliveries) embedded::open(*sealer_, *deliveries);
   return deliveries;
 }
 
-Result<std::vector<bool>> EmbeddedQueue::start(std::span<const LeaseToken> leases, TimePoint now) {
+Result<std::vector<bool>> EmbeddedQueue::start(std::span<const LeaseToken> leases, Instant now) {
   return depot_->start(number_, leases, now);
 }
 
 Result<std::vector<SettleAnswer>> EmbeddedQueue::settle(std::span<const Settlement> settlements,
-                                                        TimePoint now) {
+                                                        Instant now) {
   if (!sealer_) return depot_->settle(number_, settlements, now);
   const auto sealed = embedded::seal(*sealer_, settlements);
   if (!sealed) return sealed.error();
   return depot_->settle(number_, *sealed, now);
 }
 
-Result<std::vector<bool>> EmbeddedQueue::renew(std::span<const LeaseToken> leases, TimePoint now,
+Result<std::vector<bool>> EmbeddedQueue::renew(std::span<const LeaseToken> leases, Instant now,
                                                Millis lease_for) {
   return depot_->renew(number_, leases, now, lease_for);
 }
 
 Result<std::vector<PublishAnswer>> EmbeddedQueue::publish(std::span<const Publication> messages,
-                                                          TimePoint now) {
+                                                          Instant now) {
   if (!sealer_) return depot_->publish(number_, messages, nullptr, now);
   const auto sealed = embedded::seal(*sealer_, messages);
   if (!sealed) return sealed.error();
@@ -50,7 +50,7 @@ Result<std::vector<PublishAnswer>> EmbeddedQueue::publish(std::span<const Public
 }
 
 Result<PublishAnswer> EmbeddedQueue::publish_undecodable(std::string bytes, const Failure& why,
-                                                         TimePoint now) {
+                                                         Instant now) {
   auto raw = std::make_shared<Message>();
   raw->payload = std::move(bytes);
   std::vector<Publication> publications(1);
@@ -65,7 +65,7 @@ Result<PublishAnswer> EmbeddedQueue::publish_undecodable(std::string bytes, cons
   return answers->front();
 }
 
-Result<SourceStats> EmbeddedQueue::stats(TimePoint now) {
+Result<SourceStats> EmbeddedQueue::stats(Instant now) {
   return depot_->stats(number_, now);
 }
 

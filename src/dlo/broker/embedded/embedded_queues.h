@@ -29,15 +29,15 @@ class EmbeddedQueue final : public Broker, public QueueAdmin {
   EmbeddedQueue(const EmbeddedQueue&) = delete;
   EmbeddedQueue& operator=(const EmbeddedQueue&) = delete;
 
-  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override;
-  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override;
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now) override;
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now) override;
   Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
-                                           TimePoint now) override;
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                           Instant now) override;
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                   Millis lease_for) override;
   Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
-                                             TimePoint now) override;
-  Result<SourceStats> stats(TimePoint now) override;
+                                             Instant now) override;
+  Result<SourceStats> stats(Instant now) override;
   QueueAdmin* admin() noexcept override { return this; }
   void close() noexcept override;
 
@@ -48,7 +48,7 @@ class EmbeddedQueue final : public Broker, public QueueAdmin {
   Result<void> free_key(const std::string& key) override;
 
   /// Puts in an item whose body no decoder can read, as a foreign broker might hold one.
-  Result<PublishAnswer> publish_undecodable(std::string bytes, const Failure& why, TimePoint now);
+  Result<PublishAnswer> publish_undecodable(std::string bytes, const Failure& why, Instant now);
 
   /// Everything that waits here goes to `target`, in order, and stands behind what is there: as old
   /// as the move. Keys whose head is leased or dead stay. Refused as `full` if the target has no

@@ -294,18 +294,21 @@ Lease* Holdings::find(SlotNumber number, std::uint64_t lease_number) noexcept {
   return lease;
 }
 
-void Holdings::advance(TimePoint now, std::vector<Lease*>& ran_out) {
-  if (latest_ != TimePoint::min() && now < latest_ && latest_ - now > slack) {
-    clock_went_back(latest_ - now);
-    latest_ = now;
+void Holdings::advance(const Instant& now, std::vector<Lease*>& ran_out) {
+  if (latest_ != TimePoint::min() && now.wall < latest_ && latest_ - now.wall > slack) {
+    clock_went_back(latest_ - now.wall);
+    latest_ = now.wall;
   }
-  latest_ = std::max(latest_, now);
-  if (pack(now) >= next_delay_) end_delays(now);
+  latest_ = std::max(latest_, now.wall);
+  // No clock of a machine does this; the next life's may have begun elsewhere.
+  const bool elsewhere = latest_steady_ > now.steady && latest_steady_ - now.steady > slack;
+  latest_steady_ = elsewhere ? now.steady : std::max(latest_steady_, now.steady);
+  if (pack(now.wall) >= next_delay_) end_delays(now.wall);
   constexpr std::size_t at_once = 512;  // their ends are written: more work than a delay
   const auto over = [&](std::uint32_t index, TimePoint /*due*/) {
     ran_out.push_back(&leases_[index]);
   };
-  leases_behind_ = !leases_.timing().advance(now, over, at_once);
+  leases_behind_ = !leases_.timing().advance(now.steady, over, at_once);
 }
 
 void Holdings::end_delays(TimePoint now) {
@@ -349,7 +352,8 @@ void Holdings::clock_went_back(Millis jump) {
 std::optional<TimePoint> Holdings::next_due(const QueueState& queue) const noexcept {
   const auto delay = queue.delays ? queue.delays->next(slots_) : std::nullopt;
   const bool leased = queue.places[static_cast<std::size_t>(Place::leased)] > 0;
-  const auto lease = leased ? leases_.timing().next() : std::nullopt;
+  auto lease = leased ? leases_.timing().next() : std::nullopt;
+  if (lease) lease = latest_instant().wall_at(*lease);
   if (!delay || !lease) return delay ? delay : lease;
   return std::min(*delay, *lease);
 }

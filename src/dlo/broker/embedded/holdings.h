@@ -93,6 +93,7 @@ class Holdings {
   /// The next one to be handed out, taken out of its line; `no_slot` if there is none.
   [[nodiscard]] SlotNumber pop_ready(QueueState& queue) { return queue.lineup.pop(slots_); }
   void push_ready(SlotNumber slot, TimePoint now) { wait_or_ready(slot, now); }
+  /// `until`: by the steady clock.
   Lease& lease(SlotNumber slot, std::uint64_t number, TimePoint until);
   /// The lease a token stands for, or nullptr.
   [[nodiscard]] Lease* find(SlotNumber slot, std::uint64_t number) noexcept;
@@ -139,7 +140,7 @@ class Holdings {
   void begin_work(TimePoint now);
   /// Ends delays. Leases that ran out are listed, for their ends have to be written down.
   /// Of very many that are due at once some are left for the next call.
-  void advance(TimePoint now, std::vector<Lease*>& ran_out);
+  void advance(const Instant& now, std::vector<Lease*>& ran_out);
   /// Some were left: every call ends a slice of them.
   [[nodiscard]] bool is_behind() const noexcept {
     return next_delay_ <= pack(latest_) || leases_behind_;
@@ -147,11 +148,12 @@ class Holdings {
   /// A lease that ran out and is one of those that were left: nobody's any more.
   [[nodiscard]] bool is_over(const Lease& lease) const noexcept {
     const auto due = leases_behind_ ? leases_.timing().deadline(lease.index) : std::nullopt;
-    return due && *due <= latest_;
+    return due && *due <= latest_steady_;
   }
   /// When something may become ready in this queue.
   [[nodiscard]] std::optional<TimePoint> next_due(const QueueState& queue) const noexcept;
   [[nodiscard]] TimePoint latest() const noexcept { return latest_; }
+  [[nodiscard]] Instant latest_instant() const noexcept { return {latest_, latest_steady_}; }
   /// Reading back: it was at least this late when a record was written.
   void note_moment(TimePoint at) noexcept { latest_ = std::max(latest_, at); }
 
@@ -186,6 +188,7 @@ class Holdings {
   std::vector<std::unique_ptr<QueueState>> queues_;
   bool working_ = false;
   TimePoint latest_ = TimePoint::min();
+  TimePoint latest_steady_ = TimePoint::min();
   std::uint64_t next_delay_ = end_of_time;  // no delay ends before
   bool leases_behind_ = false;              // some ran out and were left
   SlotNumber walk_ = no_slot;

@@ -162,7 +162,7 @@ void Holdings::line_up(QueueState& queue, TimePoint now) {
 void Holdings::begin_work(TimePoint now) {
   slots_.rebuild_free_list();
   std::vector<Lease*> nobody;
-  advance(now, nobody);
+  advance(Instant(now), nobody);
   working_ = true;
   for (auto& queue : queues_) {
     if (queue) line_up(*queue, now);

@@ -15,7 +15,7 @@ struct Lease {
   SlotNumber slot = no_slot;
   std::uint32_t index = 0;   // its own place in the table
   std::uint64_t number = 0;  // half of the token
-  TimePoint until{};
+  TimePoint until{};         // by the steady clock
   bool started = false;
   bool first_start = false;  // this lease made its first start
   bool loaded = false;       // `state` and `body` are known

@@ -51,7 +51,7 @@ Error MemoryBroker::closed(const char* where) const {
           "source \"" + options_.source + "\" is closed; open it again to go on"};
 }
 
-Result<std::vector<Delivery>> MemoryBroker::receive(const ReceiveRequest& request, TimePoint now) {
+Result<std::vector<Delivery>> MemoryBroker::receive(const ReceiveRequest& request, Instant now) {
   if (request.lease_for < Millis{1}) {
     return refuse("memory.receive",
                   "lease_for must be at least 1 ms, or the lease is over before "
@@ -72,8 +72,8 @@ Result<std::vector<Delivery>> MemoryBroker::receive(const ReceiveRequest& reques
   ++waiting_;
   while (true) {
     auto until = deadline;
-    if (const auto due = queue_.next_due(); due && *due < later(now, longest)) {
-      until = std::min(until, began + std::max(Millis{0}, *due - now));
+    if (const auto due = queue_.next_due(now); due && *due < later(now.wall, longest)) {
+      until = std::min(until, began + std::max(Millis{0}, *due - now.wall));
     }
     arrived_.wait_until(lock, until);
     if (closed_) break;
@@ -88,17 +88,17 @@ Result<std::vector<Delivery>> MemoryBroker::receive(const ReceiveRequest& reques
   return out;
 }
 
-Result<std::vector<bool>> MemoryBroker::start(std::span<const LeaseToken> leases, TimePoint now) {
+Result<std::vector<bool>> MemoryBroker::start(std::span<const LeaseToken> leases, Instant now) {
   std::vector<bool> live(leases.size());
   const std::lock_guard lock(mutex_);
   if (closed_) return closed("memory.start");
   queue_.advance(now);
-  for (std::size_t i = 0; i < leases.size(); ++i) live[i] = queue_.start(leases[i], now);
+  for (std::size_t i = 0; i < leases.size(); ++i) live[i] = queue_.start(leases[i], now.wall);
   return live;
 }
 
 Result<std::vector<SettleAnswer>> MemoryBroker::settle(std::span<const Settlement> settlements,
-                                                       TimePoint now) {
+                                                       Instant now) {
   memory::Queue::Gone gone;
   gone.reserve(settlements.size());
   std::vector<SettleAnswer> answers(settlements.size());
@@ -106,13 +106,13 @@ Result<std::vector<SettleAnswer>> MemoryBroker::settle(std::span<const Settlemen
   if (closed_) return closed("memory.settle");
   queue_.advance(now);
   for (std::size_t i = 0; i < settlements.size(); ++i) {
-    answers[i] = queue_.settle(settlements[i], now, gone);
+    answers[i] = queue_.settle(settlements[i], now.wall, gone);
   }
   wake(settlements.size(), true);
   return answers;
 }
 
-Result<std::vector<bool>> MemoryBroker::renew(std::span<const LeaseToken> leases, TimePoint now,
+Result<std::vector<bool>> MemoryBroker::renew(std::span<const LeaseToken> leases, Instant now,
                                               Millis lease_for) {
   if (lease_for < Millis{1}) {
     return refuse("memory.renew", "lease_for must be at least 1 ms; no lease was changed");
@@ -155,7 +155,7 @@ PublishAnswer MemoryBroker::prepare(const Publication& publication, TimePoint no
 }
 
 Result<std::vector<PublishAnswer>> MemoryBroker::publish(std::span<const Publication> messages,
-                                                         TimePoint now) {
+                                                         Instant now) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].message == nullptr) {
       return refuse("memory.publish", "publication " + std::to_string(i) + " of " +
@@ -164,14 +164,14 @@ Result<std::vector<PublishAnswer>> MemoryBroker::publish(std::span<const Publica
     }
   }
   const std::lock_guard lock(intake_);
-  if (dedupe_.on()) dedupe_.forget_old(now);
+  if (dedupe_.on()) dedupe_.forget_old(now.wall);
   std::size_t remembered = 0;
   std::vector<PublishAnswer> answers;
   answers.reserve(messages.size());
   Arrivals arrivals;
   arrivals.reserve(messages.size());
   for (const auto& publication : messages) {
-    answers.push_back(prepare(publication, now, arrivals));
+    answers.push_back(prepare(publication, now.wall, arrivals));
     remembered += dedupe_.on() && !publication.dedupe_id.empty() && !answers.back().duplicate;
   }
   if (auto admitted = admit(arrivals, now); !admitted) {
@@ -183,13 +183,13 @@ Result<std::vector<PublishAnswer>> MemoryBroker::publish(std::span<const Publica
 }
 
 Result<PublishAnswer> MemoryBroker::publish_undecodable(std::string bytes, Failure why,
-                                                        TimePoint now) {
+                                                        Instant now) {
   Message raw;
   raw.payload = std::move(bytes);
   const std::lock_guard lock(intake_);
   memory::Arrival arrival;
-  arrival.message = stamp(raw, next_offset_, now);
-  arrival.due = now;
+  arrival.message = stamp(raw, next_offset_, now.wall);
+  arrival.due = now.wall;
   arrival.bytes = content_size(*arrival.message);
   arrival.undecodable = std::make_shared<const Failure>(std::move(why));
   Arrivals arrivals;
@@ -198,22 +198,22 @@ Result<PublishAnswer> MemoryBroker::publish_undecodable(std::string bytes, Failu
   return PublishAnswer{false, Position{partition_, next_offset_++}};
 }
 
-Result<std::uint64_t> MemoryBroker::end_all_leases(TimePoint now) {
+Result<std::uint64_t> MemoryBroker::end_all_leases(Instant now) {
   const std::lock_guard lock(mutex_);
   if (closed_) return closed("memory.end_all_leases");
   queue_.advance(now);
-  const auto ended = queue_.end_all_leases(now);
+  const auto ended = queue_.end_all_leases(now.wall);
   wake(ended, true);
   return ended;
 }
 
 // All of `arrivals` or none.
-Result<void> MemoryBroker::admit(Arrivals& arrivals, TimePoint now) {
+Result<void> MemoryBroker::admit(Arrivals& arrivals, const Instant& now) {
   std::uint64_t bytes = 0;
   bool delayed = false;
   for (const auto& arrival : arrivals) {
     bytes += arrival.bytes;
-    delayed = delayed || arrival.due > now;
+    delayed = delayed || arrival.due > now.wall;
   }
   const std::lock_guard lock(mutex_);
   if (closed_) return closed("memory.publish");
@@ -222,16 +222,16 @@ Result<void> MemoryBroker::admit(Arrivals& arrivals, TimePoint now) {
   if (!room) return room;
   queue_.advance(now);
   const auto count = arrivals.size();
-  for (auto& arrival : arrivals) queue_.add(std::move(arrival), now);
+  for (auto& arrival : arrivals) queue_.add(std::move(arrival), now.wall);
   wake(count, delayed);
   return {};
 }
 
-Result<SourceStats> MemoryBroker::stats(TimePoint now) {
+Result<SourceStats> MemoryBroker::stats(Instant now) {
   const std::lock_guard lock(mutex_);
   if (closed_) return closed("memory.stats");
   queue_.advance(now);
-  return queue_.stats(now);
+  return queue_.stats(now.wall);
 }
 
 void MemoryBroker::wake(std::uint64_t ready, bool timers_changed) noexcept {

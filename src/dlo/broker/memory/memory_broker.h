@@ -29,15 +29,15 @@ class MemoryBroker final : public Broker, public QueueAdmin {
   MemoryBroker(const MemoryBroker&) = delete;
   MemoryBroker& operator=(const MemoryBroker&) = delete;
 
-  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override;
-  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override;
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now) override;
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now) override;
   Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
-                                           TimePoint now) override;
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                           Instant now) override;
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                   Millis lease_for) override;
   Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
-                                             TimePoint now) override;
-  Result<SourceStats> stats(TimePoint now) override;
+                                             Instant now) override;
+  Result<SourceStats> stats(Instant now) override;
   QueueAdmin* admin() noexcept override { return this; }
   void close() noexcept override;
 
@@ -48,17 +48,17 @@ class MemoryBroker final : public Broker, public QueueAdmin {
   Result<void> free_key(const std::string& key) override;
 
   /// Puts in an item whose body no decoder can read, as a foreign broker might hold one.
-  Result<PublishAnswer> publish_undecodable(std::string bytes, Failure why, TimePoint now);
+  Result<PublishAnswer> publish_undecodable(std::string bytes, Failure why, Instant now);
 
   /// As if every holder of a lease had died: what had started comes back interrupted, the rest
   /// gets its claim back. Answers how many there were.
-  Result<std::uint64_t> end_all_leases(TimePoint now);
+  Result<std::uint64_t> end_all_leases(Instant now);
 
  private:
   using Arrivals = std::vector<memory::Arrival>;
 
   PublishAnswer prepare(const Publication& publication, TimePoint now, Arrivals& arrivals);
-  Result<void> admit(Arrivals& arrivals, TimePoint now);
+  Result<void> admit(Arrivals& arrivals, const Instant& now);
   MessagePtr stamp(const Message& message, std::int64_t offset, TimePoint now) const;
   [[nodiscard]] Error closed(const char* where) const;
   void wake(std::uint64_t ready, bool timers_changed) noexcept;

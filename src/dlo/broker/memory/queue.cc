@@ -20,7 +20,8 @@ void give_back(std::uint32_t& count) noexcept {
 Queue::Queue(const SourceOptions& options)
     : options_(options), lineup_(std::max(options.ageing, Millis{0})) {}
 
-void Queue::advance(TimePoint now) {
+void Queue::advance(const Instant& instant) {
+  const auto now = instant.wall;
   if (latest_ != TimePoint::min() && now < latest_ && latest_ - now > slack) {
     // Whoever waited keeps the age it had, or newcomers of a higher priority would pass for ever.
     const auto jump = latest_ - now;
@@ -29,7 +30,23 @@ void Queue::advance(TimePoint now) {
     latest_ = now;
   }
   latest_ = std::max(latest_, now);
-  timing_.advance(now, [this](SlotNumber number, TimePoint due) { end_of_wait(number, due); });
+  over_.clear();
+  delays_.advance(now, [&](SlotNumber number, TimePoint due) { over_.push_back({due, number}); });
+  const auto delays = static_cast<std::ptrdiff_t>(over_.size());
+  leasing_.advance(instant.steady, [&](SlotNumber number, TimePoint due) {
+    over_.push_back({instant.wall_at(due), number});
+  });
+  std::inplace_merge(over_.begin(), over_.begin() + delays, over_.end(),
+                     [](const Over& a, const Over& b) { return a.due < b.due; });
+  for (const Over& each : over_) end_of_wait(each.number, each.due);
+}
+
+std::optional<TimePoint> Queue::next_due(const Instant& now) const noexcept {
+  const auto delay = delays_.next();
+  auto lease = leasing_.next();
+  if (lease) lease = now.wall_at(*lease);
+  if (!delay || !lease) return delay ? delay : lease;
+  return std::min(*delay, *lease);
 }
 
 void Queue::end_of_wait(SlotNumber number, TimePoint due) {
@@ -102,18 +119,19 @@ void Queue::wait_or_ready(SlotNumber number, TimePoint now) {
   Slot& slot = slab_[number];
   if (slot.due > now) {
     move_to(slot, Place::delayed);
-    return timing_.set(number, slot.due);
+    return delays_.set(number, slot.due);
   }
   move_to(slot, Place::ready);
   lineup_.push(slab_, number);
 }
 
-void Queue::claim(const ReceiveRequest& request, TimePoint now, std::vector<Delivery>& out,
+void Queue::claim(const ReceiveRequest& request, const Instant& instant, std::vector<Delivery>& out,
                   Gone& gone) {
-  advance(now);
+  advance(instant);
+  const auto now = instant.wall;
   if (stats_.paused) return;
   out.reserve(std::min<std::uint64_t>(request.limit, in(Place::ready)));
-  const auto until = later(now, request.lease_for);
+  const auto until = later(instant, request.lease_for);
   std::uint64_t bytes = 0;
   while (out.size() < request.limit && (out.empty() || bytes < request.bytes)) {
     const auto number = lineup_.pop(slab_);
@@ -132,18 +150,19 @@ void Queue::claim(const ReceiveRequest& request, TimePoint now, std::vector<Deli
   }
 }
 
-void Queue::lease(SlotNumber number, TimePoint until, Delivery& delivery) {
+void Queue::lease(SlotNumber number, const Instant& until, Delivery& delivery) {
   Slot& slot = slab_[number];
   if (slot.counters.fetch != UINT32_MAX) ++slot.counters.fetch;
   slot.lease = ++leases_;
-  slot.due = until;
+  slot.due = until.wall;
   move_to(slot, Place::leased);
-  timing_.set(number, until);
+  leasing_.set(number, until.steady);
 
   delivery.lease = LeaseToken{{(std::uint64_t{epoch_} << 32) | number, slot.lease}};
   delivery.message = slot.message;
   delivery.counters = slot.counters;
-  delivery.leased_until = until;
+  delivery.leased_until = until.wall;
+  delivery.steady_until = until.steady;
   delivery.may_be_repeat = slot.repeat || slot.counters.fetch > 1;
   delivery.interrupted = slot.interrupted;
   delivery.interruptions = slot.interruptions;
@@ -175,12 +194,12 @@ bool Queue::start(const LeaseToken& lease, TimePoint now) {
   return true;
 }
 
-bool Queue::renew(const LeaseToken& lease, TimePoint until) {
+bool Queue::renew(const LeaseToken& lease, const Instant& until) {
   SlotNumber number = no_slot;
   Slot* slot = find(lease, number);
   if (slot == nullptr) return false;
-  slot->due = until;
-  timing_.set(number, until);
+  slot->due = until.wall;
+  leasing_.set(number, until.steady);
   return true;
 }
 
@@ -188,7 +207,7 @@ std::uint64_t Queue::end_all_leases(TimePoint now) {
   std::uint64_t ended = 0;
   for (auto at = oldest_; at != no_slot; at = slab_[at].newer) {
     if (slab_[at].place != Place::leased) continue;
-    timing_.clear(at);
+    leasing_.clear(at);
     end_of_wait(at, now);
     ++ended;
   }
@@ -200,7 +219,7 @@ SettleAnswer Queue::settle(const Settlement& settlement, TimePoint now, Gone& go
   Slot* slot = find(settlement.lease, number);
   if (slot == nullptr) return {Settled::lease_lost, 0};
   slot->lease = 0;
-  timing_.clear(number);
+  leasing_.clear(number);
   SettleAnswer answer;
   if (std::holds_alternative<Completed>(settlement.ending)) {  // most of them, by far
     end(number, Completed{}, now, gone);
@@ -338,7 +357,7 @@ std::uint64_t Queue::purge(Gone& gone) {
         slot.key->followers = {};
         if (slot.key->head == at) slot.key->head = no_slot;
       }
-      timing_.clear(at);
+      delays_.clear(at);
       unlink(at);
       gone.push_back(std::move(slot.message));
       slab_.give_back(at);

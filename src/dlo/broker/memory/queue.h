@@ -36,12 +36,13 @@ class Queue {
   explicit Queue(const SourceOptions& options);
 
   /// Ends the delays and leases that are over at `now`. Called first by every operation.
-  void advance(TimePoint now);
+  void advance(const Instant& now);
 
   void add(Arrival arrival, TimePoint now);
-  void claim(const ReceiveRequest& request, TimePoint now, std::vector<Delivery>& out, Gone& gone);
+  void claim(const ReceiveRequest& request, const Instant& now, std::vector<Delivery>& out,
+             Gone& gone);
   bool start(const LeaseToken& lease, TimePoint now);
-  bool renew(const LeaseToken& lease, TimePoint until);
+  bool renew(const LeaseToken& lease, const Instant& until);
   SettleAnswer settle(const Settlement& settlement, TimePoint now, Gone& gone);
 
   std::uint64_t end_all_leases(TimePoint now);
@@ -54,13 +55,14 @@ class Queue {
   [[nodiscard]] SourceStats stats(TimePoint now);
   [[nodiscard]] std::uint64_t messages() const noexcept;
   [[nodiscard]] std::uint64_t bytes() const noexcept { return stats_.bytes; }
-  [[nodiscard]] std::optional<TimePoint> next_due() const noexcept { return timing_.next(); }
+  /// When something may become ready, as of a moment that `advance` was told.
+  [[nodiscard]] std::optional<TimePoint> next_due(const Instant& now) const noexcept;
   /// Tells this queue's lease tokens from another's.
   void set_epoch(std::uint32_t epoch) noexcept { epoch_ = epoch; }
 
  private:
   [[nodiscard]] Slot* find(const LeaseToken& token, SlotNumber& number) noexcept;
-  void lease(SlotNumber number, TimePoint until, Delivery& delivery);
+  void lease(SlotNumber number, const Instant& until, Delivery& delivery);
 
   void move_to(Slot& slot, Place place) noexcept;
   static void wait_until(Slot& slot, TimePoint due) noexcept;
@@ -87,7 +89,13 @@ class Queue {
   SourceOptions options_;
   Slab slab_;
   Lineup lineup_;
-  TimingWheel timing_;
+  TimingWheel delays_;   // by the wall clock
+  TimingWheel leasing_;  // by the steady one
+  struct Over {
+    TimePoint due{};  // by the wall clock
+    SlotNumber number = no_slot;
+  };
+  std::vector<Over> over_;  // what `advance` found
   std::unordered_map<std::string, KeyLine> keys_;
   std::array<std::uint64_t, place_count> places_{};
   SourceStats stats_;
