@@ -85,7 +85,8 @@ class Refusals {
 
 Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
     : timer_(clock, options.retries.interval),
-      scheduling_(kept, timer_),
+      steady_(kept, clock),
+      scheduling_(steady_, timer_),
       dependencies_(scheduling_, clock, options.retries.depends_timeout),
       depending_(scheduling_, dependencies_),
       office_(depending_, options.on_office_trouble),

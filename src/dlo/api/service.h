@@ -19,6 +19,7 @@
 #include "dlo/core/profile_book.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/record.h"
+#include "dlo/engine/steady_office.h"
 #include "dlo/jobs/job_runner.h"
 #include "dlo/retries/dependency_office.h"
 #include "dlo/retries/task_desk.h"
@@ -82,6 +83,7 @@ class Service {
   [[nodiscard]] std::shared_ptr<const ProfileBook> rules_now() const;
 
   DueTimer timer_;
+  SteadyOffice steady_;
   SchedulingOffice scheduling_;
   Dependencies dependencies_;
   DependencyOffice depending_;
