@@ -104,6 +104,11 @@ void BrokerSuite::put_undecodable(const std::string& bytes, TimePoint now) {
   rig_->put_undecodable(bytes, now);
 }
 
+Yard* BrokerSuite::yard() {
+  broker();
+  return rig_->yard();
+}
+
 Failed failed(const Delivery& delivery, TimePoint now, Millis delay, std::string error) {
   Failed ending;
   ending.counters = with_start(delivery.counters);

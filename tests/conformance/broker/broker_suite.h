@@ -24,6 +24,20 @@ enum class Restart : std::uint8_t {
   crash,  // the process died, opened again
 };
 
+using Ids = std::vector<std::string>;
+
+/// What queues of our own do besides: a dead set, and sets that go from one queue to another.
+class Yard {
+ public:
+  virtual ~Yard() = default;
+  virtual Ids dead() = 0;  // who died first comes first
+  virtual std::uint64_t redrive() = 0;
+  /// A second source beside the one of the rig, with the same settings but no dead set.
+  virtual Broker& aside() = 0;
+  virtual Result<std::uint64_t> move_aside() = 0;
+  virtual Result<std::uint64_t> move_back() = 0;
+};
+
 /// One source, and what the suite does to it from outside.
 class Rig {
  public:
@@ -33,6 +47,8 @@ class Rig {
   virtual void restart(Restart how, TimePoint now) = 0;
   /// Puts in an item whose body cannot be decoded.
   virtual void put_undecodable(const std::string& bytes, TimePoint now) = 0;
+  /// Null where there is none. Whoever asks for it has a source that keeps its dead from then on.
+  virtual Yard* yard() { return nullptr; }
 };
 
 /// What a backend is able to do. The suite skips a rule only where the ability it needs is absent.
@@ -59,8 +75,6 @@ struct BrokerBackend {
 };
 void PrintTo(const BrokerBackend& backend, std::ostream* out);
 std::string backend_name(const ::testing::TestParamInfo<BrokerBackend>& info);
-
-using Ids = std::vector<std::string>;
 
 /// The contract of dlo/broker/broker.h, executable. A backend joins with one line,
 /// INSTANTIATE_TEST_SUITE_P(Name, BrokerSuite, Values(...), backend_name), in its own file.
@@ -94,6 +108,7 @@ class BrokerSuite : public ::testing::TestWithParam<BrokerBackend> {
   SourceStats stats(Instant now = noon);
   void restart(Restart how, TimePoint now);
   void put_undecodable(const std::string& bytes, TimePoint now = noon);
+  Yard* yard();
 
  private:
   std::unique_ptr<Rig> rig_;

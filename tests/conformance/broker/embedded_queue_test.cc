@@ -24,7 +24,7 @@ EmbeddedOptions small(bool sealed) {
   return options;
 }
 
-class EmbeddedRig final : public Rig {
+class EmbeddedRig final : public Rig, public Yard {
  public:
   EmbeddedRig(const SourceOptions& options, bool sealed) : options_(options), sealed_(sealed) {
     open(noon);
@@ -41,9 +41,11 @@ class EmbeddedRig final : public Rig {
       std::filesystem::copy(dir_->path(), copy->path(), std::filesystem::copy_options::recursive);
       dir_.swap(copy);
       queue_.reset();
+      aside_.reset();
       queues_.reset();
     }
     queue_.reset();
+    aside_.reset();
     queues_.reset();
     open(now);
   }
@@ -55,17 +57,43 @@ class EmbeddedRig final : public Rig {
     must(queue_->publish_undecodable(bytes, why, now));
   }
 
+  Yard* yard() override {
+    if (!has_yard_) {
+      has_yard_ = true;
+      declare();
+    }
+    return this;
+  }
+  Ids dead() override {
+    Ids ids;
+    for (const auto& each : must(queue_->dead_letters(100'000))) ids.push_back(each.message->id);
+    return ids;
+  }
+  std::uint64_t redrive() override { return must(queue_->redrive()); }
+  Broker& aside() override { return *aside_; }
+  Result<std::uint64_t> move_aside() override { return queue_->move_to(*aside_); }
+  Result<std::uint64_t> move_back() override { return aside_->move_to(*queue_); }
+
  private:
   void open(TimePoint now) {
     queues_ = must(EmbeddedQueues::open(dir_->path(), now, small(sealed_)));
-    queue_ = must(queues_->declare(options_));
+    declare();
+  }
+  void declare() {
+    queue_ = must(queues_->declare(options_, has_yard_));
+    if (!has_yard_) return;
+    auto aside = options_;
+    aside.source += "-aside";
+    aside_ = must(queues_->declare(aside));
   }
 
   SourceOptions options_;
   bool sealed_;
+  bool has_yard_ = false;
   std::unique_ptr<TemporaryDirectory> dir_ = std::make_unique<TemporaryDirectory>();
   std::unique_ptr<EmbeddedQueues> queues_;
   std::unique_ptr<EmbeddedQueue> queue_;
+  std::unique_ptr<EmbeddedQueue> aside_;  // of the yard
 };
 
 BrokerBackend embedded(const char* name, bool sealed) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dlo/core/decide.h"
+
 namespace dlo::testing {
 
 std::string describe(const SourceStats& stats) {
@@ -56,10 +58,42 @@ void BrokerModel::wait(Item& item, TimePoint again_at) const {
   item.since = now_;
 }
 
-void BrokerModel::publish(const std::string& id, Item item, Millis delay) {
-  wait(item, now_ + delay);
-  items_.emplace(++numbers_.published, std::pair{id, std::move(item)});
+void BrokerModel::add(std::string id, Item item) {
+  items_.emplace(++last_, std::pair{std::move(id), std::move(item)});
   promote();
+}
+
+std::optional<Code> BrokerModel::room_for(std::size_t more) const {
+  if (!options_.max_messages || more == 0) return std::nullopt;
+  if (more > *options_.max_messages) return Code::invalid_argument;
+  if (items_.size() + more > *options_.max_messages) return Code::full;
+  return std::nullopt;
+}
+
+BrokerModel::Taken BrokerModel::publish(const std::vector<Sending>& list) {
+  std::erase_if(seen_,
+                [&](const auto& each) { return each.second.at + options_.dedupe_window <= now_; });
+  Taken taken;
+  auto seen = seen_;
+  for (const Sending& each : list) {
+    const bool counts = options_.dedupe_window > Millis{0} && !each.dedupe_id.empty();
+    const auto first =
+        counts ? seen.emplace(each.dedupe_id, Remembered{now_, each.id}).first : seen.end();
+    const bool repeats = first != seen.end() && first->second.id != each.id;
+    taken.repeats.push_back(repeats ? first->second.id : "");
+  }
+  const auto fresh = std::count(taken.repeats.begin(), taken.repeats.end(), "");
+  taken.refused = room_for(static_cast<std::size_t>(fresh));
+  if (taken.refused) return taken;
+  seen_ = std::move(seen);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!taken.repeats[i].empty()) continue;
+    Item item = list[i].item;
+    wait(item, now_ + list[i].delay);
+    ++numbers_.published;
+    add(list[i].id, std::move(item));
+  }
+  return taken;
 }
 
 BrokerModel::Place BrokerModel::place(std::uint64_t number) const {
@@ -190,10 +224,7 @@ SettleAnswer BrokerModel::settle(const Settlement& settlement) {
     return answer;
   }
   if (const auto* dead = std::get_if<DeadLettered>(&settlement.ending)) {
-    ++numbers_.dead_lettered;
-    if (dead->hold_key && options_.keys_in_order && !item.key.empty()) on_hold_.insert(item.key);
-    items_.erase(at);
-    promote();
+    bury(at, *dead);
     return answer;
   }
   item.leased_until.reset();
@@ -226,6 +257,73 @@ SettleAnswer BrokerModel::settle(const Settlement& settlement) {
   }
   item.started = false;
   return answer;
+}
+
+void BrokerModel::bury(Numbered::iterator at, const DeadLettered& ending) {
+  auto [id, item] = std::move(at->second);
+  items_.erase(at);
+  ++numbers_.dead_lettered;
+  if (ending.hold_key && options_.keys_in_order && !item.key.empty()) on_hold_.insert(item.key);
+  if (keeps_dead_) {
+    if (!ending.error.empty()) item.last_error = ending.error;
+    dead_.emplace_back(std::move(id), std::move(item));
+  }
+  promote();
+}
+
+std::vector<std::string> BrokerModel::dead() const {
+  std::vector<std::string> ids;
+  for (const auto& each : dead_) ids.push_back(each.first);
+  return ids;
+}
+
+// Counts begin anew, and nobody stands in the order of a key any more.
+std::uint64_t BrokerModel::redrive() {
+  for (auto& [id, before] : dead_) {
+    Item item;
+    item.priority = before.priority;
+    item.expires = before.expires;
+    item.counters = after_replay(before.counters, ReplayCount::restart);
+    item.last_error = before.last_error;
+    item.since = item.due = now_;
+    add(std::move(id), std::move(item));
+  }
+  numbers_.dead_lettered -= dead_.size();
+  const auto count = dead_.size();
+  dead_.clear();
+  return count;
+}
+
+/// Its head is leased or dead: then the whole key stays where it is.
+bool BrokerModel::is_in_hand(const std::string& key) const {
+  if (!options_.keys_in_order || key.empty()) return false;
+  return on_hold_.contains(key) || std::any_of(items_.begin(), items_.end(), [&](const auto& each) {
+           return each.second.second.key == key && each.second.second.leased_until;
+         });
+}
+
+BrokerModel::Moved BrokerModel::move_to(BrokerModel& other) {
+  const auto waits = std::count_if(items_.begin(), items_.end(), [](const auto& each) {
+    return !each.second.second.leased_until;
+  });
+  Moved moved;
+  moved.refused = other.room_for(static_cast<std::size_t>(waits));
+  if (moved.refused) return moved;
+  std::vector<std::uint64_t> going;
+  for (const auto& [number, entry] : items_) {
+    if (!entry.second.leased_until && !is_in_hand(entry.second.key)) going.push_back(number);
+  }
+  for (const auto number : going) {
+    auto node = items_.extract(number);
+    auto& [id, item] = node.mapped();
+    item.head = false;
+    item.since = now_;
+    other.add(std::move(id), std::move(item));
+  }
+  moved.count = going.size();
+  numbers_.published -= moved.count;
+  other.numbers_.published += moved.count;
+  return moved;
 }
 
 std::uint64_t BrokerModel::purge() {

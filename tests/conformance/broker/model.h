@@ -15,7 +15,8 @@ namespace dlo::testing {
 /// The clock never goes back.
 class BrokerModel {
  public:
-  explicit BrokerModel(SourceOptions options) : options_(std::move(options)) {}
+  explicit BrokerModel(SourceOptions options, bool keeps_dead = false)
+      : options_(std::move(options)), keeps_dead_(keeps_dead) {}
 
   struct Item {
     std::string key;
@@ -40,7 +41,18 @@ class BrokerModel {
   enum class Place : std::uint8_t { ready, delayed, leased, held };
 
   void advance(TimePoint now);
-  void publish(const std::string& id, Item item, Millis delay);
+  struct Sending {
+    std::string id;
+    Item item;
+    Millis delay{0};
+    std::string dedupe_id;
+  };
+  struct Taken {
+    std::optional<Code> refused;
+    std::vector<std::string> repeats;  // of each: the id of the message it repeats; empty: of none
+  };
+  /// All or none.
+  Taken publish(const std::vector<Sending>& list);
   /// Where expired ones are dropped, a receive must take all there is: then all of them go.
   void begin_receive();
   /// Empty, or what is wrong with `got` as the next delivery; follows it if nothing is.
@@ -59,6 +71,15 @@ class BrokerModel {
   void end_all_leases();
   [[nodiscard]] SourceStats stats() const;
 
+  // Where a source has a yard.
+  [[nodiscard]] std::vector<std::string> dead() const;
+  std::uint64_t redrive();
+  struct Moved {
+    std::optional<Code> refused;
+    std::uint64_t count = 0;
+  };
+  Moved move_to(BrokerModel& other);
+
  private:
   using Numbered = std::map<std::uint64_t, std::pair<std::string, Item>>;
 
@@ -70,14 +91,26 @@ class BrokerModel {
   /// Whoever has become the first of its key is ready since now.
   void promote();
   void wait(Item& item, TimePoint again_at) const;
+  void add(std::string id, Item item);
+  void bury(Numbered::iterator at, const DeadLettered& ending);
+  [[nodiscard]] std::optional<Code> room_for(std::size_t more) const;
+  [[nodiscard]] bool is_in_hand(const std::string& key) const;
   void drop_expired();
   [[nodiscard]] bool is_expired(const Item& item) const {
     return item.expires && *item.expires <= now_;
   }
 
   SourceOptions options_;
+  bool keeps_dead_;
   TimePoint now_{};
   Numbered items_;
+  std::uint64_t last_ = 0;  // number given
+  std::vector<std::pair<std::string, Item>> dead_;
+  struct Remembered {
+    TimePoint at{};
+    std::string id;
+  };
+  std::map<std::string, Remembered> seen_;  // by dedupe id
   std::set<std::string> on_hold_;
   SourceStats numbers_;
 };
