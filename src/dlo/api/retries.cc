@@ -15,8 +15,6 @@
 namespace dlo::api {
 namespace {
 
-constexpr std::size_t most_counted = 20'000;  // dead letters whose policies are counted
-
 /// Sends a task to a queue of this server: whoever works there does the retry.
 class QueueExecutor final : public dlo::Handler {
  public:
@@ -62,6 +60,17 @@ std::uint64_t count_of(const Aggregate& numbers, Status status) {
   std::uint64_t count = 0;
   for (const Tally& tally : numbers.tallies) count += tally.status == status ? tally.count : 0;
   return count;
+}
+
+/// By which policies dead letters are retried that document 002 knows.
+Counts policies_of(const Aggregate& numbers) {
+  Counts counts;
+  for (const PolicyTally& tally : numbers.policies) {
+    const bool known = tally.status == Status::pending || tally.status == Status::retrying ||
+                       tally.status == Status::exhausted;
+    if (known) counts[std::string(name_of(tally.kind))] += tally.count;
+  }
+  return counts;
 }
 
 void write_lifetime(JsonWriter& json, const Lifetime& lifetime) {
@@ -168,42 +177,9 @@ Capacity Retries::capacity() const {
   return profile ? profile->capacity : Capacity{};
 }
 
-/// By which policies open dead letters are retried. No list shows that, so each is read; counted
-/// again only after something has changed.
-Result<std::vector<std::pair<std::string, std::uint64_t>>> Retries::policies(std::uint64_t change) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (counted_at_ == change) return policies_;
-  }
-  Counts counts;
-  Query query;
-  query.statuses = {Status::pending, Status::retrying, Status::exhausted};
-  query.limit = 500;
-  std::size_t seen = 0;
-  for (bool more = true; more && seen < most_counted;) {
-    const auto page = parts_.office.list(query);
-    if (!page) return page.error();
-    for (const RecordHead& head : page->rows) {
-      const auto detail = parts_.office.get(head.id);
-      if (!detail) continue;  // gone meanwhile
-      const std::string& policy = detail->record.policy;
-      ++counts[policy.empty() ? "never" : policy.substr(0, policy.find(' '))];
-    }
-    seen += page->rows.size();
-    more = page->next.has_value();
-    query.after = page->next;
-  }
-  const std::lock_guard lock(mutex_);
-  counted_at_ = change;
-  policies_.assign(counts.begin(), counts.end());
-  return policies_;
-}
-
 HttpResponse Retries::statistics() {
   const auto numbers = parts_.office.aggregate({});
   if (!numbers) return problem_of(numbers.error());
-  const auto by_policy = policies(numbers->last_change);
-  if (!by_policy) return problem_of(by_policy.error());
   const Capacity capacity = this->capacity();
   const std::uint64_t size = open_dead_letters(*numbers);
   const double utilisation = utilisation_of(capacity, size);
@@ -223,7 +199,7 @@ HttpResponse Retries::statistics() {
                 {"retrying", count_of(*numbers, Status::retrying)},
                 {"exhausted", exhausted}});
   write_counts(json, "error_categories", categories);
-  write_counts(json, "retry_policies", {by_policy->begin(), by_policy->end()});
+  write_counts(json, "retry_policies", policies_of(*numbers));
   write_lifetime(json, numbers->lifetime);
   json.key("is_processor_running").boolean(processor_ != nullptr && processor_->is_running());
   json.member("retry_interval_seconds",

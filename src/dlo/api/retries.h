@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,8 +63,6 @@ class Retries {
   void say(const std::string& line) const;
   [[nodiscard]] HttpResponse statistics();
   [[nodiscard]] HttpResponse force(const Request& request, bool open);
-  [[nodiscard]] Result<std::vector<std::pair<std::string, std::uint64_t>>> policies(
-      std::uint64_t change);
   [[nodiscard]] Capacity capacity() const;
 
   Parts parts_;
@@ -74,8 +71,6 @@ class Retries {
   std::unique_ptr<RetryProcessor> processor_;
   mutable std::mutex mutex_;
   ProfileBook rules_;
-  std::optional<std::uint64_t> counted_at_;  // the change at which policies were counted
-  std::vector<std::pair<std::string, std::uint64_t>> policies_;
 };
 
 }  // namespace dlo::api

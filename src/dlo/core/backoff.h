@@ -67,6 +67,8 @@ using CustomBackoffs = std::map<std::string, CustomBackoff, std::less<>>;
 
 [[nodiscard]] std::string_view name_of(PolicyKind kind) noexcept;
 [[nodiscard]] std::string_view name_of(Jitter jitter) noexcept;
+/// The kind a printed policy begins with. `never` for every other text, an empty one included.
+[[nodiscard]] PolicyKind kind_of_policy(std::string_view printed) noexcept;
 
 /// Refuses what contradicts itself: a setting its kind does not use, a factor below 1, an empty
 /// list, a negative or endless time. Says which setting and what would be right.

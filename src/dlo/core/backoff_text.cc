@@ -159,6 +159,11 @@ Result<void> check_use(const RetryPolicy& policy) {
 
 }  // namespace
 
+PolicyKind kind_of_policy(std::string_view printed) noexcept {
+  const auto index = index_of(kind_names, printed.substr(0, printed.find(' ')));
+  return index ? every_policy_kind[*index] : PolicyKind::never;
+}
+
 std::string_view name_of(PolicyKind kind) noexcept {
   const auto index = static_cast<std::size_t>(kind);
   return index < kind_names.size() ? kind_names[index] : "unknown";

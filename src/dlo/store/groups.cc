@@ -9,6 +9,10 @@ TallyKey tally_of(const DeadLetter& record) {
   return {record.message->source, record.status, record.category};
 }
 
+PolicyKey policy_of(const DeadLetter& record) {
+  return {record.status, kind_of_policy(record.policy)};
+}
+
 /// Messages that wait are in no group, nor are those that only ever waited (R9).
 bool is_grouped(const DeadLetter* record) {
   return record != nullptr && record->died;
@@ -25,6 +29,11 @@ Movement movement(const DeadLetter* before, const DeadLetter* after) {
   if (before != nullptr) moves.leaves = tally_of(*before);
   if (after != nullptr) moves.enters = tally_of(*after);
   if (moves.leaves == moves.enters) moves.leaves = moves.enters = std::nullopt;
+  if (before != nullptr) moves.leaves_policy = policy_of(*before);
+  if (after != nullptr) moves.enters_policy = policy_of(*after);
+  if (moves.leaves_policy == moves.enters_policy) {
+    moves.leaves_policy = moves.enters_policy = std::nullopt;
+  }
 
   const bool was = is_grouped(before);
   const bool is = is_grouped(after);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "dlo/core/backoff.h"
 #include "dlo/core/dead_letter.h"
 #include "dlo/store/change.h"
 
@@ -166,6 +167,13 @@ struct Tally {
   std::uint64_t count = 0;
 };
 
+/// By which kind of policy the records of one status are retried.
+struct PolicyTally {
+  Status status = Status::pending;
+  PolicyKind kind = PolicyKind::never;
+  std::uint64_t count = 0;
+};
+
 /// Dead letters of one fingerprint, or of several that people merged; messages that wait are in no
 /// group (R9). A new death opens a resolved group again, which is then said to have regressed, and
 /// a snoozed one whose time is up. A record that gets another fingerprint takes its death along.
@@ -239,7 +247,8 @@ struct AggregateRequest {
 };
 
 struct Aggregate {
-  std::vector<Tally> tallies;  // zero counts left out; sorted by source, status, category
+  std::vector<Tally> tallies;         // zero counts left out; sorted by source, status, category
+  std::vector<PolicyTally> policies;  // with `tallies`; zero counts left out; by status, kind
   std::vector<GroupSummary> groups;
   std::vector<GroupSummary> strands;  // with `only_group`: what it was merged from, by fingerprint
   std::uint64_t last_change = 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dlo/core/backoff.h"
 #include "dlo/core/dead_letter.h"
 #include "dlo/core/identity.h"
 #include "dlo/core/result.h"
@@ -111,6 +112,11 @@ struct TallyKey {
   std::string category;
   auto operator<=>(const TallyKey&) const = default;
 };
+struct PolicyKey {
+  Status status = Status::pending;
+  PolicyKind kind = PolicyKind::never;
+  auto operator<=>(const PolicyKey&) const = default;
+};
 /// What a change means for one group.
 struct GroupMove {
   Id128 fingerprint;
@@ -121,10 +127,12 @@ struct GroupMove {
   bool repeat = false;   // what came or went had been sent back before
 };
 /// How tallies and groups move when a record goes from `before` to `after` (null: not there).
-/// Of the message only the source is looked at.
+/// Of the message only the source is looked at, of the policy only its kind.
 struct Movement {
   std::optional<TallyKey> leaves;
   std::optional<TallyKey> enters;
+  std::optional<PolicyKey> leaves_policy;
+  std::optional<PolicyKey> enters_policy;
   std::vector<GroupMove> groups;  // at most two
 };
 [[nodiscard]] Movement movement(const DeadLetter* before, const DeadLetter* after);

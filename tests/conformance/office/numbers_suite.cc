@@ -244,6 +244,52 @@ TEST_P(OfficeSuite, GroupsComeByLastSeenOrBySize) {
   EXPECT_TRUE(order_of(office(), GroupOrder::last_seen, 0).empty());
 }
 
+TEST_P(OfficeSuite, RecordsAreCountedByTheKindOfTheirPolicy) {  // S2-25
+  using Counts = std::map<std::pair<Status, PolicyKind>, std::uint64_t>;
+  const auto counts = [this] {
+    Counts found;
+    for (const PolicyTally& each : must(office().aggregate({})).policies) {
+      found[{each.status, each.kind}] += each.count;
+    }
+    return found;
+  };
+  const auto with = [](std::uint64_t n, std::string policy) {
+    DeadLetter letter = a_letter(n);
+    letter.policy = std::move(policy);
+    letter.next_retry_at = noon;
+    return letter;
+  };
+  apply({append_of(with(1, "exponential base=1m factor=2 cap=1h")),
+         append_of(with(2, "exponential base=1s factor=2")), append_of(with(3, "linear base=5m")),
+         append_of(with(4, "")), append_of(with(5, "of another age"))});
+  append(with(1, "linear base=5m"));
+  EXPECT_EQ(counts(), (Counts{{{Status::pending, PolicyKind::exponential}, 2},
+                              {{Status::pending, PolicyKind::linear}, 1},
+                              {{Status::pending, PolicyKind::never}, 2}}))
+      << "each once, by what it was first kept with";
+
+  const Claim one = claim(1, noon).at(0);
+  Transition failed = to(Status::exhausted, 1);
+  failed.lease = one.lease;
+  apply_one(failed);
+  apply({to(Status::resolved, 2), to(Status::resolved, 3), to(Status::discarding, 4),
+         to(Status::discarded, 4), Remove{id_of(4)}});
+  EXPECT_NE(refusal_of({append_of(with(6, "fixed base=1s")), to(Status::retrying, 6)}), Code{});
+  DeadLetter again = with(3, "list delays=1m,2m");
+  again.occurrence = 2;
+  apply({append_of(again)});
+  const Counts all{{{Status::exhausted, PolicyKind::exponential}, 1},
+                   {{Status::resolved, PolicyKind::exponential}, 1},
+                   {{Status::pending, PolicyKind::list}, 1},
+                   {{Status::pending, PolicyKind::never}, 1}};
+  EXPECT_EQ(counts(), all);
+  EXPECT_EQ(must(office().get(one.record.id)).record.policy, "exponential base=1m factor=2 cap=1h");
+  reopen();
+  if (GetParam().durable) {
+    EXPECT_EQ(counts(), all) << "a restart forgets nothing";
+  }
+}
+
 TEST_P(OfficeSuite, WhatBecameOfDeadLettersIsCountedForEver) {  // S2-25
   const auto lifetime = [this] { return must(office().aggregate({})).lifetime; };
   DeadLetter scheduled = a_letter(1);

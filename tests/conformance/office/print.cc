@@ -210,6 +210,10 @@ std::string print(Office& office, const std::vector<std::string>& document_kinds
     paper.text("source", tally.source).line("status", name_of(tally.status));
     paper.text("category", tally.category).number("count", tally.count);
   }
+  for (const PolicyTally& tally : numbers.policies) {
+    paper.line("status", name_of(tally.status)).line("policy", name_of(tally.kind));
+    paper.number("count", tally.count);
+  }
   for (const GroupSummary& group : numbers.groups) out += print(group);
   Ledger* ledger = office.extras().ledger;
   for (const std::string& kind : document_kinds) {

@@ -97,6 +97,16 @@ std::vector<Sabotage> claims() {
       {"failed retries are not counted",
        {"WhatBecameOfDeadLettersIsCountedForEver"},
        on_numbers([](Aggregate& numbers) { numbers.lifetime.retry_failed = 0; })},
+      {"the kinds of policies are not told apart",
+       {"RecordsAreCountedByTheKindOfTheirPolicy"},
+       on_numbers([](Aggregate& numbers) {
+         for (PolicyTally& each : numbers.policies) each.kind = PolicyKind::exponential;
+       })},
+      {"a policy is counted where its record was first",
+       {"RecordsAreCountedByTheKindOfTheirPolicy"},
+       on_numbers([](Aggregate& numbers) {
+         for (PolicyTally& each : numbers.policies) each.status = Status::pending;
+       })},
       {"priority is everything",
        {"PriorityIsAHeadStartSoThatNobodyStarves"},
        on_claims([](std::vector<Claim>& claims) {

@@ -62,6 +62,31 @@ TEST_F(PostgresSchema, AnAddressIsNeverRepeated) {  // GEN-16
   }
 }
 
+TEST_F(PostgresSchema, KindsOfPoliciesAreAddedToAnOfficeOfTheSecondVersion) {
+  const auto with = [](std::uint64_t n, const std::string& policy) {
+    DeadLetter record = *std::get<Append>(a_death(n)).record;
+    record.policy = policy;
+    return Change{Append{std::make_shared<DeadLetter>(record), {}}};
+  };
+  must(schema_->open()->apply(std::vector<Change>{with(1, "linear base=5m"), with(2, "never"),
+                                                  with(3, "linear base=1s"), with(4, "")}));
+  schema_->person().run(
+      "DROP TABLE policies; UPDATE records SET flags = flags & 31;"
+      "DELETE FROM schema_versions WHERE version > 2");
+  const auto office = schema_->open();
+  const auto policies = must(office->aggregate({})).policies;
+  ASSERT_EQ(policies.size(), 2U);
+  EXPECT_EQ(policies[0].kind, PolicyKind::never);
+  EXPECT_EQ(policies[0].count, 2U);
+  EXPECT_EQ(policies[1].kind, PolicyKind::linear);
+  EXPECT_EQ(policies[1].count, 2U);
+  Transition done;
+  done.id = id_of(1);
+  done.to = Status::archived;
+  must(office->apply(std::vector<Change>{done}));
+  EXPECT_EQ(must(office->aggregate({})).policies[1].count, 1U);
+}
+
 TEST_F(PostgresSchema, PeoplesOwnSqlWorksOnTheViews) {  // S1-12, S1-33, S1-34, S1-35
   const auto office = schema_->open();
   Transition resolve;

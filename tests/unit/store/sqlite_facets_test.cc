@@ -136,5 +136,38 @@ TEST_F(SqliteFacetsInTheFile, LinesOfDueRecordsAreAddedToAnOfficeOfTheThirdVersi
   EXPECT_EQ(must(office->aggregate({})).lifetime.enqueued, 1U);
 }
 
+TEST_F(SqliteFacetsInTheFile, KindsOfPoliciesAreAddedToAnOfficeOfTheFourthVersion) {
+  {
+    const auto office = open_office(directory_.path());
+    for (std::uint64_t n = 1; n <= 30; ++n) {
+      DeadLetter one = letter(n);
+      one.policy = n % 3 == 0 ? "linear base=5m" : "exponential base=1m factor=2 cap=1h";
+      must_apply(*office, {append_of(one)});
+    }
+    must_apply(*office, {append_of(letter(31))});
+  }
+  const std::string file = directory_.path() + "/office.db";
+  ASSERT_EQ(ask(file, without_policies), "");
+  ASSERT_EQ(ask(file, "UPDATE details SET facts = x'FF' WHERE number = 1"), "");
+  const auto office = open_office(directory_.path());
+  const auto counts = [&] {
+    std::map<std::pair<Status, PolicyKind>, std::uint64_t> found;
+    for (const PolicyTally& each : must(office->aggregate({})).policies) {
+      found[{each.status, each.kind}] = each.count;
+    }
+    return found;
+  };
+  EXPECT_EQ(counts()[std::pair(Status::pending, PolicyKind::linear)], 10U);
+  EXPECT_EQ(counts()[std::pair(Status::pending, PolicyKind::exponential)], 19U);
+  EXPECT_EQ(counts()[std::pair(Status::pending, PolicyKind::never)], 2U) << "one cannot be read";
+  Transition done;
+  done.id = letter(3).id;
+  done.to = Status::archived;
+  must_apply(*office, {done});
+  EXPECT_EQ(counts()[std::pair(Status::pending, PolicyKind::linear)], 9U);
+  EXPECT_EQ(counts()[std::pair(Status::archived, PolicyKind::linear)], 1U);
+  EXPECT_EQ(must(office->get(letter(2).id)).record.policy, "exponential base=1m factor=2 cap=1h");
+}
+
 }  // namespace
 }  // namespace dlo::testing

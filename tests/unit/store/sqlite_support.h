@@ -35,8 +35,15 @@ void write_bytes(const std::string& file, const std::string& bytes);
 /// process must have no other thread.
 [[nodiscard]] int in_child(const std::function<int()>& body);
 
-/// Takes step 4 of the schema back: one line of due records, and nothing counted for ever.
+/// Takes step 5 of the schema back: nobody knows by which kinds of policies records are retried.
+#define DLO_WITHOUT_POLICIES                                    \
+  "DROP TABLE policies; UPDATE records SET flags = flags & 31;" \
+  "DELETE FROM schema_versions WHERE version > 4;"
+inline constexpr const char* without_policies = DLO_WITHOUT_POLICIES;
+
+/// ... and step 4: one line of due records, and nothing counted for ever.
 #define DLO_WITHOUT_LINES                                                                \
+  DLO_WITHOUT_POLICIES                                                                   \
   "DROP INDEX records_due; DROP INDEX records_due_source;"                               \
   "ALTER TABLE records DROP COLUMN priority;"                                            \
   "CREATE INDEX records_due ON records(due_at) WHERE due_at IS NOT NULL;"                \

@@ -233,6 +233,9 @@ Result<Aggregate> MemoryOffice::aggregate(const AggregateRequest& request) {
     for (const auto& [key, count] : tables.tallies()) {
       answer.tallies.push_back({key.source, key.status, key.category, count});
     }
+    for (const auto& [key, count] : tables.policies()) {
+      answer.policies.push_back({key.status, key.kind, count});
+    }
   }
   if (request.only_group) {
     const Strand* strand = tables.strand(*request.only_group);

@@ -90,6 +90,19 @@ void Tables::swap(const EntryPtr& before, const EntryPtr& after) {
   if (after) index(after, true);
 }
 
+template <typename Key>
+void Tables::move_count(std::map<Key, std::uint64_t>& counts, const std::optional<Key>& leaves,
+                        const std::optional<Key>& enters) {
+  if (leaves && --counts[*leaves] == 0) counts.erase(*leaves);
+  if (enters) ++counts[*enters];
+  if (leaves || enters) {
+    undo_.emplace_back([&counts, leaves, enters] {
+      if (enters && --counts[*enters] == 0) counts.erase(*enters);
+      if (leaves) ++counts[*leaves];
+    });
+  }
+}
+
 void Tables::replace(const EntryPtr& before, const EntryPtr& after) {
   swap(before, after);
   undo_.emplace_back([this, before, after] { swap(after, before); });
@@ -98,7 +111,8 @@ void Tables::replace(const EntryPtr& before, const EntryPtr& after) {
   undo_.emplace_back([this, saved = lifetime_] { lifetime_ = saved; });
   add(lifetime_, lifetime_move(was, is));
   const Movement moves = movement(was, is);
-  move_tally(moves.leaves, moves.enters);
+  move_count(tallies_, moves.leaves, moves.enters);
+  move_count(policies_, moves.leaves_policy, moves.enters_policy);
   move_groups(moves, after.get());
 }
 
@@ -106,18 +120,6 @@ void Tables::replace_lease(const EntryPtr& before, const std::optional<Lease>& l
   auto after = std::make_shared<Entry>(*before);
   after->lease = lease;
   swap(before, after);
-}
-
-void Tables::move_tally(const std::optional<TallyKey>& leaves,
-                        const std::optional<TallyKey>& enters) {
-  if (leaves && --tallies_[*leaves] == 0) tallies_.erase(*leaves);
-  if (enters) ++tallies_[*enters];
-  if (leaves || enters) {
-    undo_.emplace_back([this, leaves, enters] {
-      if (enters && --tallies_[*enters] == 0) tallies_.erase(*enters);
-      if (leaves) ++tallies_[*leaves];
-    });
-  }
 }
 
 void Tables::move_groups(const Movement& moves, const Entry* after) {

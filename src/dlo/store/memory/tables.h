@@ -81,6 +81,7 @@ class Tables {
   [[nodiscard]] const std::map<Cursor, EntryPtr>& by_place() const noexcept { return by_place_; }
   [[nodiscard]] const std::map<std::uint64_t, EntryPtr>& by_change() const { return by_change_; }
   [[nodiscard]] const std::map<TallyKey, std::uint64_t>& tallies() const { return tallies_; }
+  [[nodiscard]] const std::map<PolicyKey, std::uint64_t>& policies() const { return policies_; }
   [[nodiscard]] const std::map<std::int64_t, EntryPtr>& poisoned(PoisonKind kind) const {
     return poisoned_[static_cast<std::size_t>(kind)];
   }
@@ -105,7 +106,9 @@ class Tables {
   void index_group(const GroupSummary& group, bool in);
   void swap(const EntryPtr& before, const EntryPtr& after);
   void restore_group(const Id128& fingerprint, const std::optional<GroupSummary>& saved);
-  void move_tally(const std::optional<TallyKey>& leaves, const std::optional<TallyKey>& enters);
+  template <typename Key>
+  void move_count(std::map<Key, std::uint64_t>& counts, const std::optional<Key>& leaves,
+                  const std::optional<Key>& enters);
   void move_groups(const Movement& moves, const Entry* after);
 
   std::uint64_t lease_epoch_;
@@ -124,6 +127,7 @@ class Tables {
   std::unordered_map<LeaseToken, EntryPtr> leased_;
   std::array<std::map<std::int64_t, EntryPtr>, 2> poisoned_;
   std::map<TallyKey, std::uint64_t> tallies_;
+  std::map<PolicyKey, std::uint64_t> policies_;
   std::unordered_map<Id128, GroupSummary> groups_;
   std::map<Id128, Strand> strands_;
   std::set<RecentKey> groups_by_last_seen_;

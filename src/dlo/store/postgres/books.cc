@@ -36,6 +36,9 @@ const std::string delete_strand = "DELETE FROM strands WHERE fingerprint = $1";
 const std::string write_tally =
     "INSERT INTO tallies(key, source, status, category, count) VALUES($1, $2, $3, $4, $5) "
     "ON CONFLICT(key) DO UPDATE SET count = tallies.count + excluded.count";
+const std::string write_policy =
+    "INSERT INTO policies(status, kind, count) VALUES($1, $2, $3) "
+    "ON CONFLICT(status, kind) DO UPDATE SET count = policies.count + excluded.count";
 const std::string write_office =
     "UPDATE office SET change = $1, number = $2, audit = $3, audit_hash = $4, "
     "poison_orchestrations = $5, poison_activities = $6, lifetime_enqueued = $7, "
@@ -142,6 +145,12 @@ void Books::send_tallies() {
                      Params(tally_key(key), key.source, key.status, key.category, difference));
   }
   pages_.tallies.clear();
+  for (const auto& [key, difference] : pages_.policies) {
+    if (difference != 0) {
+      link_.use().send(write_policy, Params(key.status, key.kind, difference));
+    }
+  }
+  pages_.policies.clear();
 }
 
 void Books::send_groups() {

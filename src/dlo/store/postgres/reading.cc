@@ -150,6 +150,7 @@ Aggregate read_aggregate(Connection& db, const AggregateRequest& request) {
     db.send(
         "SELECT source, status, category, count FROM tallies WHERE count <> 0 "
         "ORDER BY source, status, category");
+    db.send("SELECT status, kind, count FROM policies WHERE count <> 0 ORDER BY status, kind");
   }
   if (request.only_group) {
     db.send(one_group, Params(*request.only_group));
@@ -169,6 +170,10 @@ Aggregate read_aggregate(Connection& db, const AggregateRequest& request) {
     for (const Row row : answers[next++]) {
       answer.tallies.push_back(
           {row.text(0), row.as<Status>(1), row.text(2), row.as<std::uint64_t>(3)});
+    }
+    for (const Row row : answers[next++]) {
+      answer.policies.push_back(
+          {row.as<Status>(0), row.as<PolicyKind>(1), row.as<std::uint64_t>(2)});
     }
   }
   if (request.only_group) {

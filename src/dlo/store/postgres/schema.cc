@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <vector>
 
 #include "dlo/core/states.h"
+#include "dlo/store/sql/head.h"
 
 namespace dlo::postgres {
 namespace {
@@ -187,9 +190,43 @@ WHERE r.class > 0;
 CREATE VIEW "DeadLetterMessages" AS SELECT * FROM dead_letter_messages;
 )sql";
 
-constexpr std::array<Migration, 2> migrations{{
+// How many records of a status are retried by which kind of policy. The kind of each is in its
+// flags, so that a status move need not read the facts.
+constexpr std::string_view policies = R"sql(
+CREATE TABLE policies(
+  status smallint NOT NULL, kind smallint NOT NULL, count bigint NOT NULL,
+  PRIMARY KEY(status, kind)) WITH (fillfactor = 50);
+)sql";
+static_assert(sql::flag::policy == 15U << 5U);
+
+void mark_policies(Connection& connection, const Rows& rows) {
+  std::map<std::uint32_t, std::vector<std::int64_t>> marks;
+  for (const Row row : rows) {
+    marks[sql::policy_flags_of(row.view(1))].push_back(row.number(0));
+  }
+  for (const auto& [flags, numbers] : marks) {
+    (void)connection.ask("UPDATE records SET flags = flags | $1 WHERE number = ANY($2)",
+                         Params(std::int64_t{flags}, numbers), Plan::once);
+  }
+}
+
+void count_policies(Connection& connection) {
+  for (std::int64_t after = 0;;) {
+    const Rows rows = connection.ask(
+        "SELECT number, facts FROM details WHERE number > $1 ORDER BY number LIMIT 1000",
+        Params(after), Plan::once);
+    if (rows.empty()) break;
+    mark_policies(connection, rows);
+    for (const Row row : rows) after = row.number(0);
+  }
+  connection.run(
+      "INSERT INTO policies SELECT status, flags >> 5 & 15, count(*) FROM records GROUP BY 1, 2");
+}
+
+constexpr std::array<Migration, 3> migrations{{
     {1, "records, groups and ledger", first_tables},
     {2, "views for people's own SQL", views},
+    {3, "how many are retried by which kind of policy", policies, count_policies},
 }};
 
 Failed refusal(std::string detail) {
@@ -238,6 +275,7 @@ void take_steps(Connection& connection, const std::string& schema,
   for (const Migration& step : steps) {
     if (step.version <= have) continue;
     connection.run(std::string(step.sql));
+    if (step.fill != nullptr) step.fill(connection);
     (void)connection.ask(
         "INSERT INTO schema_versions(version, what) VALUES($1, convert_from($2, 'UTF8'))",
         Params(step.version, step.what), Plan::once);

@@ -14,6 +14,7 @@ struct Migration {
   std::int64_t version;
   const char* what;
   std::string_view sql;
+  void (*fill)(Connection&) = nullptr;  // what SQL cannot say, in the same transaction
 };
 [[nodiscard]] std::span<const Migration> office_migrations() noexcept;
 

@@ -19,6 +19,8 @@ void Books::move(const DeadLetter* before, const DeadLetter* after) {
   const Movement moves = movement(before, after);
   if (moves.leaves) --pages_.tallies[*moves.leaves];
   if (moves.enters) ++pages_.tallies[*moves.enters];
+  if (moves.leaves_policy) --pages_.policies[*moves.leaves_policy];
+  if (moves.enters_policy) ++pages_.policies[*moves.enters_policy];
   if (!moves.groups.empty()) move_groups(moves, after);
   add(pages_.lifetime, lifetime_move(before, after));
   if (is_poison(before)) --pages_.poison[poison_kind(*before)];

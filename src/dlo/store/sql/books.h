@@ -36,6 +36,7 @@ inline constexpr std::array<LifetimeRow, 6> lifetime_rows{{
 /// groups, sequences and the error index. A copy is a way back for one list of changes.
 struct Pages {
   std::map<TallyKey, std::int64_t> tallies;                       // differences
+  std::map<PolicyKey, std::int64_t> policies;                     // differences
   std::unordered_map<Id128, std::optional<GroupSummary>> groups;  // empty: removed
   std::unordered_map<Id128, std::optional<Strand>> strands;       // empty: removed
 

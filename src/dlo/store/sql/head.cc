@@ -9,6 +9,21 @@ StatusClass class_of(Status status) noexcept {
   return is_open(status) ? StatusClass::open : StatusClass::closed;
 }
 
+PolicyKind policy_kind_of(std::uint32_t flags) noexcept {
+  const std::size_t place = (flags & flag::policy) >> 5U;
+  return place < every_policy_kind.size() ? every_policy_kind[place] : PolicyKind::never;
+}
+
+std::uint32_t policy_flags_of(std::string_view facts) noexcept {
+  try {
+    DeadLetter record;
+    decode_facts(facts, record);
+    return flags_of(kind_of_policy(record.policy));
+  } catch (...) {
+    return 0;
+  }
+}
+
 std::string_view head_text(const DeadLetter& record) noexcept {
   return std::string_view(record.failure.text).substr(0, head_text_limit);
 }
@@ -17,7 +32,8 @@ std::uint32_t flags_of(const DeadLetter& record, std::uint32_t before) noexcept 
   const bool cut = record.failure.text.size() > head_text_limit;
   return (before & flag::payload_searched) | (record.died ? flag::died : 0U) |
          (record.source_unsettled ? flag::source_unsettled : 0U) | (cut ? flag::text_cut : 0U) |
-         (cut || !record.failure.causes.empty() ? flag::facts_searched : 0U);
+         (cut || !record.failure.causes.empty() ? flag::facts_searched : 0U) |
+         flags_of(kind_of_policy(record.policy));
 }
 
 std::optional<TimePoint> due_at(const DeadLetter& record,

@@ -4,7 +4,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "dlo/core/backoff.h"
 #include "dlo/core/dead_letter.h"
 #include "dlo/store/query.h"
 #include "dlo/store/rules.h"
@@ -21,7 +23,17 @@ inline constexpr std::uint32_t facts_searched = 2;    // causes or a long text: 
 inline constexpr std::uint32_t text_cut = 4;          // the head has only the beginning
 inline constexpr std::uint32_t payload_searched = 8;  // its payload belongs into the text index
 inline constexpr std::uint32_t died = 16;             // `DeadLetter::died`
+inline constexpr std::uint32_t policy = 15U << 5U;    // the kind of its retry policy
 }  // namespace flag
+
+/// How the flags say the kind of a policy.
+[[nodiscard]] constexpr std::uint32_t flags_of(PolicyKind kind) noexcept {
+  return static_cast<std::uint32_t>(kind) << 5U;
+}
+[[nodiscard]] PolicyKind policy_kind_of(std::uint32_t flags) noexcept;
+/// Of facts as they are stored, for migrations. Those that cannot be read count as `never`: nobody
+/// loses an office over a number.
+[[nodiscard]] std::uint32_t policy_flags_of(std::string_view facts) noexcept;
 
 /// A row of `records`. The record has its head only, until facts and message are loaded.
 struct Head {
@@ -99,6 +111,7 @@ template <typename Row>
   head.seat = row.number(column::seat);
   record.source_unsettled = (head.flags & flag::source_unsettled) != 0;
   record.died = (head.flags & flag::died) != 0;
+  record.policy = name_of(policy_kind_of(head.flags));  // its kind; the facts have the rest
   if (!row.is_null(column::kind)) {
     Owner owner;  // enough to tell what kind of work it is; the envelope has the rest
     owner.instance = row.text(column::instance);

@@ -26,6 +26,9 @@ Books::Books(Connection& db)
       tally_(db.raw(),
              "INSERT INTO tallies VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
              "count = count + excluded.count"),
+      policy_(db.raw(),
+              "INSERT INTO policies VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET "
+              "count = count + excluded.count"),
       read_group_(db.raw(),
                   std::string("SELECT ") + group_columns + " FROM groups WHERE fingerprint = ?"),
       write_group_(db.raw(), std::string("INSERT OR REPLACE INTO groups(") + group_columns +
@@ -107,6 +110,10 @@ void Books::write_tallies() {
     tally_.bind(key.source, key.status, key.category, difference).run();
   }
   pages_.tallies.clear();
+  for (const auto& [key, difference] : pages_.policies) {
+    if (difference != 0) policy_.bind(key.status, key.kind, difference).run();
+  }
+  pages_.policies.clear();
 }
 
 void Books::write_groups() {

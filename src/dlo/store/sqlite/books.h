@@ -36,9 +36,9 @@ class Books final : public sql::Books {
   void write_counters();
 
   Pages written_;  // the sequences as they are on disk
-  Statement read_counters_, write_counter_, tally_, read_group_, write_group_, delete_group_,
-      read_strand_, read_strands_, write_strand_, delete_strand_, add_words_, remove_words_,
-      last_hash_;
+  Statement read_counters_, write_counter_, tally_, policy_, read_group_, write_group_,
+      delete_group_, read_strand_, read_strands_, write_strand_, delete_strand_, add_words_,
+      remove_words_, last_hash_;
 };
 
 }  // namespace dlo::sqlite

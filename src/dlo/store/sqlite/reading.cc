@@ -144,6 +144,12 @@ Aggregate read_aggregate(Readers::Turn& turn, const AggregateRequest& request) {
       answer.tallies.push_back(
           {rows->text(0), rows->as<Status>(1), rows->text(2), rows->as<std::uint64_t>(3)});
     }
+    Rows kinds(
+        turn("SELECT status, kind, count FROM policies WHERE count <> 0 ORDER BY status, kind"));
+    while (kinds.next()) {
+      answer.policies.push_back(
+          {kinds->as<Status>(0), kinds->as<PolicyKind>(1), kinds->as<std::uint64_t>(2)});
+    }
   }
   if (request.only_group) {
     Rows rows(turn(one_group).bind(*request.only_group));

@@ -1,8 +1,10 @@
 #include "dlo/store/sqlite/schema.h"
 
 #include <array>
+#include <sqlite3.h>
 #include <string>
 
+#include "dlo/store/sql/head.h"
 #include "dlo/store/sqlite/facets.h"
 
 namespace dlo::sqlite {
@@ -205,11 +207,39 @@ INSERT INTO counters VALUES('lifetime_enqueued', 0), ('lifetime_retry_success', 
   ('lifetime_archived', 0);
 )sql";
 
-constexpr std::array<Migration, 4> migrations{{
+// policies  How many records of a status are retried by which kind of policy. The kind of each is
+// in
+//           its flags, so that a status move need not read the facts.
+constexpr std::string_view policies = R"sql(
+UPDATE records SET flags = flags | policy_flags(
+  (SELECT facts FROM details WHERE details.number = records.number));
+CREATE TABLE policies(
+  status INTEGER NOT NULL, kind INTEGER NOT NULL, count INTEGER NOT NULL,
+  PRIMARY KEY(status, kind)) STRICT, WITHOUT ROWID;
+INSERT INTO policies SELECT status, flags >> 5 & 15, count(*) FROM records GROUP BY 1, 2;
+)sql";
+static_assert(flag::policy == 15U << 5U);
+
+/// `policy_flags(facts)` in SQL.
+void define_policy_flags(Connection& db) {
+  const auto answer = [](sqlite3_context* context, int, sqlite3_value** values) {
+    const auto* bytes = static_cast<const char*>(sqlite3_value_blob(values[0]));
+    const auto size = static_cast<std::size_t>(sqlite3_value_bytes(values[0]));
+    sqlite3_result_int64(context,
+                         bytes == nullptr ? 0 : policy_flags_of(std::string_view(bytes, size)));
+  };
+  const int result =
+      sqlite3_create_function_v2(db.raw(), "policy_flags", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                                 nullptr, answer, nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) throw Failed{explain(db.raw(), result, "defining policy_flags()")};
+}
+
+constexpr std::array<Migration, 5> migrations{{
     {1, "records, groups, ledger and error index", first_tables},
     {2, "facets in the indexes of common fields", facets, define_facets},
     {3, "groups as issues: versions, tags, trends, regressions", issues},
     {4, "lines of due records by priority, lifetime counters", lines},
+    {5, "how many are retried by which kind of policy", policies, define_policy_flags},
 }};
 
 Error refused(std::string detail) {
