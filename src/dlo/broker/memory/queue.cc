@@ -87,6 +87,7 @@ void Queue::add(Arrival arrival, TimePoint now) {
     slot.remarks = std::make_unique<Remarks>();
     slot.remarks->undecodable = std::move(arrival.undecodable);
   }
+  if (arrival.past) remember(slot, *arrival.past);
   slot.message = std::move(arrival.message);
   wait_until(slot, arrival.due);
   slot.older = newest_;
@@ -108,6 +109,13 @@ void Queue::add(Arrival arrival, TimePoint now) {
     line.head = number;
   }
   wait_or_ready(number, now);
+}
+
+void Queue::remember(Slot& slot, const Past& past) {
+  slot.first_attempt_at = past.first_attempt_at;
+  slot.previous_delay = past.previous_delay;
+  slot.repeat = past.repeat;
+  note(slot, past.last_error, past.trail);
 }
 
 // Waiting longer than a message lives helps nobody.
@@ -180,6 +188,11 @@ Slot* Queue::find(const LeaseToken& token, SlotNumber& number) noexcept {
   if (token.high >> 32 != epoch_ || number >= slab_.size() || token.low == 0) return nullptr;
   Slot& slot = slab_[number];
   return slot.lease == token.low ? &slot : nullptr;
+}
+
+const Slot* Queue::leased(const LeaseToken& lease) noexcept {
+  SlotNumber number = no_slot;
+  return find(lease, number);
 }
 
 bool Queue::start(const LeaseToken& lease, TimePoint now) {

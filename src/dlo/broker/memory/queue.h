@@ -17,6 +17,15 @@
 
 namespace dlo::memory {
 
+/// What is known of a message that has been here or elsewhere before.
+struct Past {
+  TimePoint first_attempt_at = Slot::never;
+  Millis previous_delay{0};
+  std::string last_error;
+  std::string trail;
+  bool repeat = false;
+};
+
 /// A message on its way in, stamped and measured.
 struct Arrival {
   MessagePtr message;
@@ -24,6 +33,7 @@ struct Arrival {
   Counters counters;
   std::uint64_t bytes = 0;
   std::shared_ptr<const Failure> undecodable;
+  std::unique_ptr<Past> past;  // null: it is new
 };
 
 /// The broker's rules on one thread: who is where, who is next, what each ending does.
@@ -46,6 +56,8 @@ class Queue {
   SettleAnswer settle(const Settlement& settlement, TimePoint now, Gone& gone);
 
   std::uint64_t end_all_leases(TimePoint now);
+  /// What a lease is of; null if it is over.
+  [[nodiscard]] const Slot* leased(const LeaseToken& lease) noexcept;
 
   void pause(bool paused) noexcept { stats_.paused = paused; }
   std::uint64_t purge(Gone& gone);
@@ -64,6 +76,7 @@ class Queue {
   [[nodiscard]] Slot* find(const LeaseToken& token, SlotNumber& number) noexcept;
   void lease(SlotNumber number, const Instant& until, Delivery& delivery);
 
+  static void remember(Slot& slot, const Past& past);
   void move_to(Slot& slot, Place place) noexcept;
   static void wait_until(Slot& slot, TimePoint due) noexcept;
   void wait_or_ready(SlotNumber number, TimePoint now);
