@@ -141,6 +141,7 @@ TEST_P(BrokerSuite, ARestartKeepsWhatWaits) {  // I6, R2-3
 
 TEST_P(BrokerSuite, ARestartEndsLeasesAndTellsTheStartedFromTheRest) {  // R1, R5, R7, I8
   NEEDS(restart);
+  NEEDS(start_marks);
   for (const auto how : {Restart::clean, Restart::crash}) {
     open();
     publish("started");

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "support/require.h"
+
 namespace dlo::testing {
 
 void PrintTo(const BrokerBackend& backend, std::ostream* out) {
@@ -10,6 +12,10 @@ void PrintTo(const BrokerBackend& backend, std::ostream* out) {
 
 std::string backend_name(const ::testing::TestParamInfo<BrokerBackend>& info) {
   return info.param.name;
+}
+
+void BrokerSuite::SetUp() {
+  if (GetParam().find_server) SKIP_WITHOUT_SERVER(GetParam().find_server());
 }
 
 Broker& BrokerSuite::open(const SourceOptions& options) {

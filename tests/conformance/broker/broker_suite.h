@@ -64,6 +64,7 @@ struct Abilities {
   bool expiry = true;
   bool admin = true;
   bool rates = true;
+  bool start_marks = true;  // outlive the process that made them
   bool exact_order = true;  // ages decide to the millisecond, not roughly
 };
 
@@ -72,6 +73,8 @@ struct BrokerBackend {
   Abilities can;
   /// A source of its own for each call, empty.
   std::function<std::unique_ptr<Rig>(const SourceOptions&)> make_empty;
+  /// Finds the server it needs, or throws MissingServer.
+  std::function<void()> find_server = nullptr;
 };
 void PrintTo(const BrokerBackend& backend, std::ostream* out);
 std::string backend_name(const ::testing::TestParamInfo<BrokerBackend>& info);
@@ -80,6 +83,7 @@ std::string backend_name(const ::testing::TestParamInfo<BrokerBackend>& info);
 /// INSTANTIATE_TEST_SUITE_P(Name, BrokerSuite, Values(...), backend_name), in its own file.
 class BrokerSuite : public ::testing::TestWithParam<BrokerBackend> {
  protected:
+  void SetUp() override;
   [[nodiscard]] const Abilities& can() const { return GetParam().can; }
   [[nodiscard]] static SourceOptions orders() {
     SourceOptions options;

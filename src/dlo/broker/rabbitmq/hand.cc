@@ -1,0 +1,280 @@
+#include "dlo/broker/rabbitmq/hand.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "dlo/broker/memory/memory_broker.h"
+#include "dlo/broker/moments.h"
+
+namespace dlo::rabbitmq {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+SourceOptions local_options(const RabbitOptions& options) {
+  SourceOptions local;
+  local.ageing = options.ageing;
+  local.claims_count = options.claims_count;
+  local.drop_expired = options.drop_expired;
+  local.ttl = options.ttl;
+  local.keys_in_order = false;  // other consumers have other messages of the same key
+  return local;
+}
+
+Error short_lease(const char* where) {
+  return {Code::invalid_argument, where,
+          "lease_for must be at least 1 ms, or the lease is over before it is answered"};
+}
+
+void count_returns(Counters& counters, std::uint32_t returns, bool as_attempts) {
+  counters.fetch = std::max(counters.fetch, returns);
+  if (!as_attempts || returns <= counters.attempt) return;
+  counters.attempt = returns;
+  counters.total = std::max(counters.total, returns);
+  counters.retry = std::max(counters.retry, returns - 1);
+}
+
+}  // namespace
+
+Hand::Hand(const RabbitOptions& options)
+    : source_(options.source.empty() ? options.queue : options.source),
+      options_(local_options(options)),
+      returns_are_attempts_(options.returns_are_attempts),
+      queue_(new_queue()),
+      why_down_(Error{Code::unavailable, "rabbitmq.connection", "not connected yet"}) {}
+
+std::unique_ptr<memory::Queue> Hand::new_queue() const {
+  auto queue = std::make_unique<memory::Queue>(options_);
+  queue->set_epoch(epoch_);
+  return queue;
+}
+
+void Hand::began(std::uint32_t epoch) {
+  const std::lock_guard lock(mutex_);
+  epoch_ = epoch;
+  queue_ = new_queue();
+  why_down_.reset();
+}
+
+void Hand::lost(const Error& why) {
+  const std::lock_guard lock(mutex_);
+  const auto before = queue_->stats(TimePoint::min());
+  past_.completed += before.completed;
+  past_.dead_lettered += before.dead_lettered;
+  past_.expired += before.expired;
+  why_down_ = why;
+  ++epoch_;  // no token of before is of this one
+  queue_ = new_queue();
+  inbox_.clear();
+  tags_.clear();
+  arrived_.notify_all();
+}
+
+void Hand::came(Incoming incoming) {
+  Newcomer newcomer;
+  newcomer.tag = incoming.tag;
+  newcomer.redelivered = incoming.redelivered;
+  newcomer.message = std::make_shared<Message>(std::move(incoming.parcel.message));
+  newcomer.message->source = source_;
+  newcomer.carried = std::move(incoming.parcel.carried);
+  count_returns(newcomer.carried.counters, incoming.parcel.returns, returns_are_attempts_);
+  const std::lock_guard lock(mutex_);
+  inbox_.push_back(std::move(newcomer));
+  arrived_.notify_all();
+}
+
+void Hand::admit(Newcomer newcomer, TimePoint now) {
+  Message& message = *newcomer.message;
+  if (message.enqueued_at == TimePoint{}) message.enqueued_at = now;
+  if (options_.ttl && !message.expires_at) {
+    message.expires_at = later(message.enqueued_at, *options_.ttl);
+  }
+  Carried& carried = newcomer.carried;
+  auto past = std::make_unique<memory::Past>();
+  past->first_attempt_at = carried.first_attempt_at.value_or(memory::Slot::never);
+  past->previous_delay = carried.previous_delay;
+  past->last_error = std::move(carried.last_error);
+  past->trail = std::move(carried.trail);
+  past->repeat = newcomer.redelivered;
+  memory::Arrival arrival;
+  arrival.due = carried.due.value_or(now);
+  arrival.counters = carried.counters;
+  arrival.bytes = content_size(message);
+  arrival.past = std::move(past);
+  tags_.emplace(newcomer.message.get(), newcomer.tag);
+  arrival.message = std::move(newcomer.message);
+  queue_->add(std::move(arrival), now);
+}
+
+void Hand::advance(TimePoint now) {
+  queue_->advance(now);
+  for (auto& newcomer : inbox_) admit(std::move(newcomer), now);
+  inbox_.clear();
+}
+
+std::optional<Error> Hand::down(const char* where) const {
+  if (closed_) {
+    return Error{Code::unavailable, where,
+                 "source \"" + source_ + "\" is closed; open it again to go on"};
+  }
+  if (!why_down_) return std::nullopt;
+  return Error{why_down_->code, where, why_down_->detail};
+}
+
+void Hand::collect(memory::Queue::Gone& gone, Tags& done) {
+  done.epoch = epoch_;
+  for (const auto& message : gone) {
+    const auto found = tags_.find(message.get());
+    if (found == tags_.end()) continue;
+    done.tags.push_back(found->second);
+    tags_.erase(found);
+  }
+}
+
+std::uint64_t Hand::ready(TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  advance(now);
+  return queue_->stats(now).ready;
+}
+
+Result<std::vector<Delivery>> Hand::receive(const ReceiveRequest& request, TimePoint now,
+                                            Tags& done) {
+  constexpr const char* where = "rabbitmq.receive";
+  if (request.lease_for < Millis{1}) return short_lease(where);
+  memory::Queue::Gone gone;
+  std::vector<Delivery> out;
+  const auto began = Steady::now();
+  const auto longest = std::clamp(request.wait, Millis{0}, Millis{std::chrono::hours{24}});
+  const auto deadline = began + longest;
+  const std::stop_callback stopped(request.stop, [this] {
+    const std::lock_guard wake(mutex_);
+    arrived_.notify_all();
+  });
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (auto error = down(where)) return *error;
+    const auto woke = Steady::now();
+    const auto moment = later(now, std::chrono::floor<Millis>(woke - began));
+    const auto as_of = longest == Millis{0} ? now : moment;
+    advance(as_of);
+    queue_->claim(request, as_of, out, gone);
+    const bool over = request.limit == 0 || woke >= deadline || request.stop.stop_requested();
+    if (!out.empty() || over) break;
+    auto until = deadline;
+    if (const auto due = queue_->next_due(); due && *due < later(now, longest)) {
+      until = std::min(until, began + std::max(Millis{0}, *due - now));
+    }
+    arrived_.wait_until(lock, until);
+  }
+  collect(gone, done);
+  return out;
+}
+
+Result<std::vector<bool>> Hand::start(std::span<const LeaseToken> leases, TimePoint now) {
+  std::vector<bool> live(leases.size());
+  const std::lock_guard lock(mutex_);
+  if (closed_) return *down("rabbitmq.start");
+  advance(now);
+  for (std::size_t i = 0; i < leases.size(); ++i) live[i] = queue_->start(leases[i], now);
+  return live;
+}
+
+Result<std::vector<bool>> Hand::renew(std::span<const LeaseToken> leases, TimePoint now,
+                                      Millis lease_for) {
+  if (lease_for < Millis{1}) return short_lease("rabbitmq.renew");
+  std::vector<bool> live(leases.size());
+  const std::lock_guard lock(mutex_);
+  if (closed_) return *down("rabbitmq.renew");
+  advance(now);
+  const auto until = later(now, lease_for);
+  for (std::size_t i = 0; i < leases.size(); ++i) live[i] = queue_->renew(leases[i], until);
+  arrived_.notify_all();
+  return live;
+}
+
+Retry Hand::retry_of(const memory::Slot& slot, const Failed& failed) const {
+  Retry retry;
+  retry.epoch = epoch_;
+  retry.message = slot.message;
+  retry.carried = std::make_shared<Carried>();
+  retry.carried->counters = failed.counters;
+  retry.carried->due = failed.again_at;
+  if (slot.first_attempt_at != memory::Slot::never) {
+    retry.carried->first_attempt_at = slot.first_attempt_at;
+  }
+  retry.carried->previous_delay = failed.delay;
+  retry.carried->last_error = failed.error;
+  retry.carried->trail = failed.trail;
+  return retry;
+}
+
+Result<std::vector<SettleAnswer>> Hand::settle(std::span<const Settlement> settlements,
+                                               TimePoint now, Tags& done,
+                                               std::vector<Retry>& retries) {
+  memory::Queue::Gone gone;
+  std::vector<SettleAnswer> answers(settlements.size());
+  const std::lock_guard lock(mutex_);
+  if (closed_) return *down("rabbitmq.settle");
+  advance(now);
+  for (std::size_t i = 0; i < settlements.size(); ++i) {
+    const auto* failed = std::get_if<Failed>(&settlements[i].ending);
+    const auto* slot = failed == nullptr ? nullptr : queue_->leased(settlements[i].lease);
+    if (slot == nullptr) {
+      answers[i] = queue_->settle(settlements[i], now, gone);
+      continue;
+    }
+    auto retry = retry_of(*slot, *failed);
+    memory::Queue::Gone left;
+    queue_->settle({settlements[i].lease, Completed{}}, now, left);
+    ++not_completed_;
+    retry.tag = tags_.extract(retry.message.get()).mapped();
+    retries.push_back(std::move(retry));
+  }
+  collect(gone, done);
+  arrived_.notify_all();
+  return answers;
+}
+
+void Hand::put_back(const Retry& retry, const Error& why, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  trouble_ = "a failed message could not be sent again and waits in memory: " + why.detail;
+  if (retry.epoch != epoch_ || closed_) return;  // the server has it back
+  Newcomer newcomer;
+  newcomer.tag = retry.tag;
+  newcomer.redelivered = false;
+  newcomer.message = std::make_shared<Message>(*retry.message);
+  newcomer.carried = *retry.carried;
+  admit(std::move(newcomer), now);
+  arrived_.notify_all();
+}
+
+void Hand::sent_again() noexcept {
+  const std::lock_guard lock(mutex_);
+  trouble_.clear();
+}
+
+Result<SourceStats> Hand::stats(TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (auto error = down("rabbitmq.stats")) return *error;
+  advance(now);
+  auto stats = queue_->stats(now);
+  stats.completed += past_.completed - not_completed_;
+  stats.dead_lettered += past_.dead_lettered;
+  stats.expired += past_.expired;
+  stats.trouble = trouble_;
+  return stats;
+}
+
+void Hand::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  arrived_.notify_all();
+}
+
+bool Hand::closed() {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+}  // namespace dlo::rabbitmq

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "dlo/broker/broker.h"
+#include "dlo/broker/memory/queue.h"
+#include "dlo/broker/rabbitmq/line.h"
+#include "dlo/broker/rabbitmq/rabbit_options.h"
+
+namespace dlo::rabbitmq {
+
+/// Deliveries of one channel that can be acknowledged. Tags mean nothing on another channel.
+struct Tags {
+  std::uint32_t epoch = 0;
+  std::vector<std::uint64_t> tags;
+};
+
+/// A failed message that is to be sent again before its delivery is acknowledged.
+struct Retry {
+  std::uint32_t epoch = 0;
+  std::uint64_t tag = 0;
+  MessagePtr message;
+  std::shared_ptr<Carried> carried;
+};
+
+/// What the server has handed to this process and nobody has acknowledged yet: leases, waits and
+/// counts of it, as every broker has them. When the channel ends all of it is the server's again,
+/// and every lease is lost: a token names the channel it belongs to.
+/// Threads  Any method from any thread.
+class Hand {
+ public:
+  explicit Hand(const RabbitOptions& options);
+
+  // The line's side.
+  void began(std::uint32_t epoch);
+  void came(Incoming incoming);
+  void lost(const Error& why);
+
+  // The callers' side. `done` is what may be acknowledged now.
+  [[nodiscard]] std::uint64_t ready(TimePoint now);
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now, Tags& done);
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now);
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                  Millis lease_for);
+  Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements, TimePoint now,
+                                           Tags& done, std::vector<Retry>& retries);
+  /// It could not be sent again: it waits here, with its counts in memory only.
+  void put_back(const Retry& retry, const Error& why, TimePoint now);
+  void sent_again() noexcept;
+  Result<SourceStats> stats(TimePoint now);
+
+  void close() noexcept;
+  [[nodiscard]] bool closed();
+
+ private:
+  struct Newcomer {
+    std::uint64_t tag = 0;
+    bool redelivered = false;
+    std::shared_ptr<Message> message;
+    Carried carried;
+  };
+
+  [[nodiscard]] std::optional<Error> down(const char* where) const;
+  void advance(TimePoint now);
+  void admit(Newcomer newcomer, TimePoint now);
+  void collect(memory::Queue::Gone& gone, Tags& done);
+  [[nodiscard]] std::unique_ptr<memory::Queue> new_queue() const;
+  [[nodiscard]] Retry retry_of(const memory::Slot& slot, const Failed& failed) const;
+
+  const std::string source_;
+  const SourceOptions options_;
+  const bool returns_are_attempts_;
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::unique_ptr<memory::Queue> queue_;
+  std::vector<Newcomer> inbox_;  // nobody has said what time it is since they came
+  std::unordered_map<const Message*, std::uint64_t> tags_;
+  std::uint32_t epoch_ = 0;
+  std::optional<Error> why_down_;
+  std::string trouble_;
+  SourceStats past_;                 // of channels that are gone
+  std::uint64_t not_completed_ = 0;  // left the hand to be sent again
+  bool closed_ = false;
+};
+
+}  // namespace dlo::rabbitmq
