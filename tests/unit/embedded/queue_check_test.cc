@@ -134,7 +134,7 @@ TEST(QueueDump, SaysOfEveryMessageWhatBecameOfIt) {
     }
     const States states = dumped_states(shop);
     EXPECT_EQ(states.at("m-0"), "jobs completed");
-    EXPECT_EQ(states.at("m-1"), "other ready");  // what is moved waits no longer
+    EXPECT_EQ(states.at("m-1"), "other delayed");
     EXPECT_EQ(states.at("m-2"), "jobs leased");
     EXPECT_EQ(states.at("m-3"), "jobs dead_lettered");
     EXPECT_EQ(states.at("m-4"), "other ready");

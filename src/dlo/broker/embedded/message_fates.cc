@@ -133,10 +133,14 @@ void MessageFates::note(const dlo::Entry& record) {
 
 void MessageFates::conclude() {
   for (const auto& [slot, place] : current_) {
-    const bool has = slot < holdings_.slots().size();
-    if (known_) {
-      entries_[place].fate = has ? fate_of(holdings_.slots()[slot].place) : Fate::gone;
-    }
+    if (!known_) continue;
+    Fate& fate = entries_[place].fate;
+    fate = Fate::gone;
+    if (slot >= holdings_.slots().size()) continue;
+    const Slot& held = holdings_.slots()[slot];
+    fate = fate_of(held.place);
+    // While a journal is read back nobody is told apart from those whose delay is over.
+    if (fate == Fate::ready && unpack(held.time()) > holdings_.latest()) fate = Fate::delayed;
   }
 }
 
