@@ -100,7 +100,9 @@ class Simulation {
       : shelf_(shelf), profile_(std::move(profile)), now_(now) {}
 
   Result<void> add(const DeadLetter& record) {
-    const auto book = shelf_.find(profile_.empty() ? record.profile : profile_, *record.message);
+    std::string profile = profile_.empty() ? record.profile : profile_;
+    if (profile.empty()) profile = default_profile_name;
+    const auto book = shelf_.find(profile, *record.message);
     if (!book) return book.error();
     const auto says = explain(**book, question_of(record, now_));
     if (!says) return says.error();
