@@ -107,9 +107,9 @@ void Hand::admit(Newcomer newcomer, TimePoint now) {
   queue_->add(std::move(arrival), now);
 }
 
-void Hand::advance(TimePoint now) {
+void Hand::advance(const Instant& now) {
   queue_->advance(now);
-  for (auto& newcomer : inbox_) admit(std::move(newcomer), now);
+  for (auto& newcomer : inbox_) admit(std::move(newcomer), now.wall);
   inbox_.clear();
 }
 
@@ -132,13 +132,13 @@ void Hand::collect(memory::Queue::Gone& gone, Tags& done) {
   }
 }
 
-std::uint64_t Hand::ready(TimePoint now) {
+std::uint64_t Hand::ready(Instant now) {
   const std::lock_guard lock(mutex_);
   advance(now);
-  return queue_->stats(now).ready;
+  return queue_->stats(now.wall).ready;
 }
 
-Result<std::vector<Delivery>> Hand::receive(const ReceiveRequest& request, TimePoint now,
+Result<std::vector<Delivery>> Hand::receive(const ReceiveRequest& request, Instant now,
                                             Tags& done) {
   constexpr const char* where = "rabbitmq.receive";
   if (request.lease_for < Millis{1}) return short_lease(where);
@@ -162,8 +162,8 @@ Result<std::vector<Delivery>> Hand::receive(const ReceiveRequest& request, TimeP
     const bool over = request.limit == 0 || woke >= deadline || request.stop.stop_requested();
     if (!out.empty() || over) break;
     auto until = deadline;
-    if (const auto due = queue_->next_due(); due && *due < later(now, longest)) {
-      until = std::min(until, began + std::max(Millis{0}, *due - now));
+    if (const auto due = queue_->next_due(now); due && *due < later(now.wall, longest)) {
+      until = std::min(until, began + std::max(Millis{0}, *due - now.wall));
     }
     arrived_.wait_until(lock, until);
   }
@@ -171,16 +171,16 @@ Result<std::vector<Delivery>> Hand::receive(const ReceiveRequest& request, TimeP
   return out;
 }
 
-Result<std::vector<bool>> Hand::start(std::span<const LeaseToken> leases, TimePoint now) {
+Result<std::vector<bool>> Hand::start(std::span<const LeaseToken> leases, Instant now) {
   std::vector<bool> live(leases.size());
   const std::lock_guard lock(mutex_);
   if (closed_) return *down("rabbitmq.start");
   advance(now);
-  for (std::size_t i = 0; i < leases.size(); ++i) live[i] = queue_->start(leases[i], now);
+  for (std::size_t i = 0; i < leases.size(); ++i) live[i] = queue_->start(leases[i], now.wall);
   return live;
 }
 
-Result<std::vector<bool>> Hand::renew(std::span<const LeaseToken> leases, TimePoint now,
+Result<std::vector<bool>> Hand::renew(std::span<const LeaseToken> leases, Instant now,
                                       Millis lease_for) {
   if (lease_for < Millis{1}) return short_lease("rabbitmq.renew");
   std::vector<bool> live(leases.size());
@@ -209,9 +209,8 @@ Retry Hand::retry_of(const memory::Slot& slot, const Failed& failed) const {
   return retry;
 }
 
-Result<std::vector<SettleAnswer>> Hand::settle(std::span<const Settlement> settlements,
-                                               TimePoint now, Tags& done,
-                                               std::vector<Retry>& retries) {
+Result<std::vector<SettleAnswer>> Hand::settle(std::span<const Settlement> settlements, Instant now,
+                                               Tags& done, std::vector<Retry>& retries) {
   memory::Queue::Gone gone;
   std::vector<SettleAnswer> answers(settlements.size());
   const std::lock_guard lock(mutex_);
@@ -221,12 +220,12 @@ Result<std::vector<SettleAnswer>> Hand::settle(std::span<const Settlement> settl
     const auto* failed = std::get_if<Failed>(&settlements[i].ending);
     const auto* slot = failed == nullptr ? nullptr : queue_->leased(settlements[i].lease);
     if (slot == nullptr) {
-      answers[i] = queue_->settle(settlements[i], now, gone);
+      answers[i] = queue_->settle(settlements[i], now.wall, gone);
       continue;
     }
     auto retry = retry_of(*slot, *failed);
     memory::Queue::Gone left;
-    queue_->settle({settlements[i].lease, Completed{}}, now, left);
+    queue_->settle({settlements[i].lease, Completed{}}, now.wall, left);
     ++not_completed_;
     retry.tag = tags_.extract(retry.message.get()).mapped();
     retries.push_back(std::move(retry));
@@ -254,11 +253,11 @@ void Hand::sent_again() noexcept {
   trouble_.clear();
 }
 
-Result<SourceStats> Hand::stats(TimePoint now) {
+Result<SourceStats> Hand::stats(Instant now) {
   const std::lock_guard lock(mutex_);
   if (auto error = down("rabbitmq.stats")) return *error;
   advance(now);
-  auto stats = queue_->stats(now);
+  auto stats = queue_->stats(now.wall);
   stats.completed += past_.completed - not_completed_;
   stats.dead_lettered += past_.dead_lettered;
   stats.expired += past_.expired;

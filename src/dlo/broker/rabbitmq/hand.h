@@ -45,17 +45,17 @@ class Hand {
   void lost(const Error& why);
 
   // The callers' side. `done` is what may be acknowledged now.
-  [[nodiscard]] std::uint64_t ready(TimePoint now);
-  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now, Tags& done);
-  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now);
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+  [[nodiscard]] std::uint64_t ready(Instant now);
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now, Tags& done);
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now);
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                   Millis lease_for);
-  Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements, TimePoint now,
+  Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements, Instant now,
                                            Tags& done, std::vector<Retry>& retries);
   /// It could not be sent again: it waits here, with its counts in memory only.
   void put_back(const Retry& retry, const Error& why, TimePoint now);
   void sent_again() noexcept;
-  Result<SourceStats> stats(TimePoint now);
+  Result<SourceStats> stats(Instant now);
 
   void close() noexcept;
   [[nodiscard]] bool closed();
@@ -69,7 +69,7 @@ class Hand {
   };
 
   [[nodiscard]] std::optional<Error> down(const char* where) const;
-  void advance(TimePoint now);
+  void advance(const Instant& now);
   void admit(Newcomer newcomer, TimePoint now);
   void collect(memory::Queue::Gone& gone, Tags& done);
   [[nodiscard]] std::unique_ptr<memory::Queue> new_queue() const;

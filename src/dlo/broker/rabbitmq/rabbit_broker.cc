@@ -110,7 +110,7 @@ Result<std::unique_ptr<RabbitBroker>> RabbitBroker::open(const RabbitOptions& op
   return std::unique_ptr<RabbitBroker>(new RabbitBroker(std::make_unique<Parts>(options)));
 }
 
-Result<std::vector<Delivery>> RabbitBroker::receive(const ReceiveRequest& request, TimePoint now) {
+Result<std::vector<Delivery>> RabbitBroker::receive(const ReceiveRequest& request, Instant now) {
   if (!parts_->hand.closed()) {
     if (auto up = parts_->consumer.wait(); !up) return up.error();
     const bool look = request.wait <= Millis{0} && parts_->hand.ready(now) < request.limit;
@@ -124,27 +124,27 @@ Result<std::vector<Delivery>> RabbitBroker::receive(const ReceiveRequest& reques
   return received;
 }
 
-Result<std::vector<bool>> RabbitBroker::start(std::span<const LeaseToken> leases, TimePoint now) {
+Result<std::vector<bool>> RabbitBroker::start(std::span<const LeaseToken> leases, Instant now) {
   return parts_->hand.start(leases, now);
 }
 
-Result<std::vector<bool>> RabbitBroker::renew(std::span<const LeaseToken> leases, TimePoint now,
+Result<std::vector<bool>> RabbitBroker::renew(std::span<const LeaseToken> leases, Instant now,
                                               Millis lease_for) {
   return parts_->hand.renew(leases, now, lease_for);
 }
 
 Result<std::vector<SettleAnswer>> RabbitBroker::settle(std::span<const Settlement> settlements,
-                                                       TimePoint now) {
+                                                       Instant now) {
   Tags done;
   std::vector<Retry> retries;
   auto answers = parts_->hand.settle(settlements, now, done, retries);
   parts_->consumer.ack(std::move(done));
-  if (!retries.empty()) parts_->send_again(retries, now);
+  if (!retries.empty()) parts_->send_again(retries, now.wall);
   return answers;
 }
 
 Result<std::vector<PublishAnswer>> RabbitBroker::publish(std::span<const Publication> messages,
-                                                         TimePoint now) {
+                                                         Instant now) {
   constexpr const char* where = "rabbitmq.publish";
   std::vector<RabbitPost> posts;
   posts.reserve(messages.size());
@@ -157,11 +157,11 @@ Result<std::vector<PublishAnswer>> RabbitBroker::publish(std::span<const Publica
     }
     auto carried = std::make_shared<Carried>();
     carried->counters = publication.counters;
-    if (publication.delay > Millis{0}) carried->due = later(now, publication.delay);
+    if (publication.delay > Millis{0}) carried->due = later(now.wall, publication.delay);
     auto message = publication.message;
     if (message->enqueued_at == TimePoint{}) {
       auto stamped = std::make_shared<Message>(*message);
-      stamped->enqueued_at = now;
+      stamped->enqueued_at = now.wall;
       message = std::move(stamped);
     }
     posts.push_back(parts_->post(std::move(message), std::move(carried)));
@@ -179,7 +179,7 @@ Result<std::vector<PublishAnswer>> RabbitBroker::publish(std::span<const Publica
   return std::vector<PublishAnswer>(messages.size());
 }
 
-Result<SourceStats> RabbitBroker::stats(TimePoint now) {
+Result<SourceStats> RabbitBroker::stats(Instant now) {
   Result<std::uint64_t> waiting = std::uint64_t{0};
   if (!parts_->hand.closed()) waiting = parts_->consumer.sync();
   if (!waiting) return waiting.error();

@@ -25,15 +25,15 @@ class RabbitBroker final : public Broker {
   RabbitBroker& operator=(const RabbitBroker&) = delete;
 
   /// With `wait` zero it asks the server first, so that what was published before is seen.
-  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, TimePoint now) override;
-  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, TimePoint now) override;
+  Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now) override;
+  Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now) override;
   Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements,
-                                           TimePoint now) override;
-  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
+                                           Instant now) override;
+  Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                   Millis lease_for) override;
   Result<std::vector<PublishAnswer>> publish(std::span<const Publication> messages,
-                                             TimePoint now) override;
-  Result<SourceStats> stats(TimePoint now) override;
+                                             Instant now) override;
+  Result<SourceStats> stats(Instant now) override;
   void close() noexcept override;
 
   /// Breaks its connections as a failing network would. They come back by themselves.
