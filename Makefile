@@ -13,7 +13,7 @@ build = { [ -f build/$(1)/build.ninja ] || cmake --preset $(1) >build-$(1).log 2
         && rm -f build-$(1).log && cmake --build build/$(1) -j $(JOBS) $(if $(2),--target $(2))
 
 .DEFAULT_GOAL := help
-.PHONY: run test bench bench-peers lint asan tsan clang fuzz soak help format check
+.PHONY: run test bench bench-peers instructions lint asan tsan clang fuzz soak help format check
 
 run: ## install what is missing, build, start the office on ./dlo-data (DATA=, LISTEN=)
 	@scripts/setup base bench
@@ -35,6 +35,11 @@ bench-peers: ## our queue beside redis, RabbitMQ, NATS, ...: ratios and goals (R
 	@cmake --preset release -DDLO_BUILD_PEERS=ON >/dev/null
 	@$(call build,release,peers)
 	@bench/peers/run
+
+instructions: ## what a message of the queue costs in instructions (callgrind); fails above 6000
+	@scripts/setup base bench
+	@$(call build,release,queue_bench)
+	@scripts/instructions build/release
 
 check: ## layers, coroutine shapes, house style, formatting: seconds
 	@scripts/setup base lint
