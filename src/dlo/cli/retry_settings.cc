@@ -97,6 +97,7 @@ Result<api::RetrySettings> retry_settings(const Config& config) {
     HandlerOptions guarded;
     guarded.breaker = each.circuit;
     guarded.timeout = each.timeout;
+    guarded.at_once = each.at_once;
     auto made = handler_of(each, each.timeout.value_or(retries.timeout));
     if (!made) return named(each, made.error());
     retries.executors->set(each.name, std::move(*made), guarded);

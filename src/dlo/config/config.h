@@ -33,6 +33,7 @@ struct ExecutorSettings {
   std::string kind;                 // http, command, queue
   std::string target;               // a URL, a command line, a queue
   std::optional<Millis> timeout{};  // instead of workflow.timeout
+  std::uint32_t at_once = 0;        // runs at the same time; 0: as many as workflow.at_once
   BreakerPolicy circuit{};
   bool envelope = false;      // it gets tasks together with their targets and metadata
   std::string secret_file{};  // to sign with: one secret a line, so that they can be rotated

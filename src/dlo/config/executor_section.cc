@@ -16,8 +16,8 @@ namespace dlo {
 namespace {
 
 constexpr std::array<std::string_view, 3> kinds = {"http", "command", "queue"};
-constexpr std::array<std::string_view, 7> known = {"http",    "command", "queue",      "body",
-                                                   "timeout", "circuit", "secret_file"};
+constexpr std::array<std::string_view, 8> known = {"http",    "command", "queue",   "body",
+                                                   "timeout", "at_once", "circuit", "secret_file"};
 constexpr std::array<std::string_view, 6> of_circuit = {"failures", "share",     "of",
                                                         "window",   "cool_down", "probes"};
 constexpr std::uint64_t second = 1'000;
@@ -43,11 +43,12 @@ class Entry {
                           " must say what runs its tasks: `http: URL`, `command: PROGRAM "
                           "ARGUMENTS` or `queue: NAME`.");
     }
-    if (executor_.kind == "queue" && (executor_.timeout || is_circuit_given_)) {
+    if (executor_.kind == "queue" &&
+        (executor_.timeout || executor_.at_once > 0 || is_circuit_given_)) {
       return complain(entry_.value.line,
                       path_ +
-                          ": a queue takes a task or does not: `timeout` and `circuit` are for "
-                          "http and command. Take them out.");
+                          ": a queue takes a task or does not: `timeout`, `at_once` and `circuit` "
+                          "are for http and command. Take them out.");
     }
     if (executor_.kind == "queue" && executor_.envelope) {
       return complain(entry_.value.line, path_ +
@@ -84,6 +85,9 @@ class Entry {
     } else if (name == "timeout") {
       const auto read = number(".timeout", value, ValueKind::duration, second, day);
       if (read) executor_.timeout = Millis{static_cast<std::int64_t>(*read)};
+    } else if (name == "at_once") {
+      const auto read = number(".at_once", value, ValueKind::count, 1, 1'000);
+      if (read) executor_.at_once = static_cast<std::uint32_t>(*read);
     } else if (name == "circuit") {
       circuit(value);
     } else if (name == "secret_file") {

@@ -18,13 +18,17 @@ TimePoint BreakerGuard::ask_again(const Admission& refused, TimePoint now) const
 }
 
 std::optional<TimePoint> BreakerGuard::ask(TimePoint now, BreakerTicket& ticket) {
-  if (!policy_) return std::nullopt;
+  if (!exists()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const Admission admission = admit(breaker_, *policy_, now);
-  breaker_ = admission.next;
-  ticket = admission.ticket;
-  if (admission.admitted) return std::nullopt;
-  return ask_again(admission, now);
+  if (policy_) {
+    const Admission admission = admit(breaker_, *policy_, now);
+    breaker_ = admission.next;
+    ticket = admission.ticket;
+    if (!admission.admitted) return ask_again(admission, now);
+  }
+  const auto later = take_place(places_, now);
+  if (later && policy_) breaker_ = give_back(breaker_, ticket);
+  return later;
 }
 
 bool BreakerGuard::stands(const BreakerTicket& ticket) const {
@@ -35,18 +39,21 @@ bool BreakerGuard::stands(const BreakerTicket& ticket) const {
 
 std::optional<BreakerState> BreakerGuard::report(const BreakerTicket& ticket, bool ok,
                                                  TimePoint now, std::uint64_t random) {
-  if (!policy_) return std::nullopt;
+  if (!exists()) return std::nullopt;
   const std::lock_guard lock(mutex_);
+  leave_place(places_, now);
+  if (!policy_) return std::nullopt;
   const BreakerState before = breaker_.state;
   breaker_ = after_call(breaker_, *policy_, ticket, ok, now, random);
   if (breaker_.state == before) return std::nullopt;
   return breaker_.state;
 }
 
-void BreakerGuard::take_back(const BreakerTicket& ticket) {
-  if (!policy_) return;
+void BreakerGuard::take_back(const BreakerTicket& ticket, TimePoint now) {
+  if (!exists()) return;
   const std::lock_guard lock(mutex_);
-  breaker_ = give_back(breaker_, ticket);
+  leave_place(places_, now);
+  if (policy_) breaker_ = give_back(breaker_, ticket);
 }
 
 BreakerGuard::Gate BreakerGuard::gate(TimePoint now) const {

@@ -5,18 +5,25 @@
 #include <optional>
 
 #include "dlo/core/breaker.h"
+#include "dlo/core/places.h"
 
 namespace dlo {
 
-/// A circuit breaker shared by threads (R21). The value and its rules are core/breaker.h; this
-/// only guards it. Without a policy everything is admitted.
+/// What stands before a handler, shared by threads: its circuit breaker (R21), and how many runs
+/// there may be at once. The values and their rules are core/breaker.h and core/places.h; this only
+/// guards them. Without either everything is admitted.
 class BreakerGuard {
  public:
-  explicit BreakerGuard(std::optional<BreakerPolicy> policy) : policy_(policy) {}
+  /// `at_once` 0: any number.
+  explicit BreakerGuard(std::optional<BreakerPolicy> policy, std::uint32_t at_once = 0)
+      : policy_(policy) {
+    places_.limit = at_once;
+  }
 
-  [[nodiscard]] bool exists() const noexcept { return policy_.has_value(); }
+  [[nodiscard]] bool exists() const noexcept { return policy_.has_value() || places_.limit > 0; }
 
-  /// Empty: go ahead, and report the outcome with `ticket`. Otherwise when to ask again.
+  /// Empty: go ahead, and report the outcome with `ticket` or take it back, once. Otherwise when to
+  /// ask again.
   [[nodiscard]] std::optional<TimePoint> ask(TimePoint now, BreakerTicket& ticket);
   /// `ok`: the other side answered sensibly, be it with a refusal. Answers the state if it moved.
   std::optional<BreakerState> report(const BreakerTicket& ticket, bool ok, TimePoint now,
@@ -24,7 +31,7 @@ class BreakerGuard {
   /// False: the circuit has moved since `ticket` was given. Ask again before anything is run.
   [[nodiscard]] bool stands(const BreakerTicket& ticket) const;
   /// Admitted, but not run after all.
-  void take_back(const BreakerTicket& ticket);
+  void take_back(const BreakerTicket& ticket, TimePoint now);
 
   /// How many may be fetched for it now: empty for any number, 0 for none before `ask_again`.
   struct Gate {
@@ -42,6 +49,7 @@ class BreakerGuard {
   mutable std::mutex mutex_;
   std::optional<BreakerPolicy> policy_;
   Breaker breaker_;
+  Places places_;
 };
 
 }  // namespace dlo

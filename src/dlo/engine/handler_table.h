@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@ struct HandlerOptions {
   std::string name;                      // in records; empty: the event type, or "default"
   std::optional<Millis> timeout;         // instead of the processor's
   std::optional<BreakerPolicy> breaker;  // none: no circuit
+  std::uint32_t at_once = 0;             // runs at the same time; 0: as many as the processor has
 };
 
 struct HandlerEntry {
@@ -85,9 +87,9 @@ class HandlerTable {
   static std::shared_ptr<HandlerEntry> entry(std::shared_ptr<Handler> handler,
                                              HandlerOptions options, std::string_view fallback) {
     if (options.name.empty()) options.name = fallback;
-    return std::shared_ptr<HandlerEntry>(new HandlerEntry{std::move(options.name),
-                                                          std::move(handler), options.timeout,
-                                                          BreakerGuard(options.breaker)});
+    return std::shared_ptr<HandlerEntry>(
+        new HandlerEntry{std::move(options.name), std::move(handler), options.timeout,
+                         BreakerGuard(options.breaker, options.at_once)});
   }
 
   Choose choose_;

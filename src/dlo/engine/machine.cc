@@ -297,7 +297,7 @@ Plan Processor::Machine::run_here(Item& item) {
       ok ? procedure.after_success(item)
          : procedure.after_failure(item, std::move(tried.outcome), started, now, dice.roll());
   if (kind == OutcomeKind::never_started) {
-    item.entry->breaker.take_back(item.ticket);
+    item.entry->breaker.take_back(item.ticket, now);
   } else {
     workshop.report(item, ok || is_answer(plan), now);
   }

@@ -47,14 +47,14 @@ void Workshop::release(Item& item) {
 }
 
 void Workshop::give_back(Item& item) {
-  if (item.started) item.entry->breaker.take_back(item.ticket);
+  if (item.started) item.entry->breaker.take_back(item.ticket, parts_.clock.now());
   release(item);
 }
 
 /// Its handler could not begin with it. That costs nothing, but the next one is asked after a
 /// pause: a handler that refuses at once must not keep everybody busy.
 void Workshop::not_run(Item& item, TimePoint now) {
-  item.entry->breaker.take_back(item.ticket);
+  item.entry->breaker.take_back(item.ticket, now);
   item.started = false;
   item.refused = true;
   parts_.suspects.end(item);
@@ -89,7 +89,7 @@ bool Workshop::prepare_one(Item& item, bool exclusive, TimePoint now) {
   if (item.suspect && exclusive) {
     if (auto marked = parts_.suspects.mark(item, now + options_.suspect_window); !marked) {
       parts_.board.down(StatusBoard::lookup, marked.error());
-      item.entry->breaker.take_back(item.ticket);
+      item.entry->breaker.take_back(item.ticket, now);
       parts_.scheduler.defer(&item, now + look_again_in);
       return false;
     }
@@ -113,7 +113,7 @@ void Workshop::mark_starts(std::vector<Item*>& chunk, TimePoint now) {
   if (!alive) {
     parts_.board.down(StatusBoard::source, alive.error());
     for (Item* item : chunk) {
-      item->entry->breaker.take_back(item->ticket);
+      item->entry->breaker.take_back(item->ticket, now);
       parts_.scheduler.defer(item, now + look_again_in);
     }
     chunk.clear();
@@ -127,7 +127,7 @@ void Workshop::mark_starts(std::vector<Item*>& chunk, TimePoint now) {
       return false;
     }
     item->lost.store(true);
-    item->entry->breaker.take_back(item->ticket);
+    item->entry->breaker.take_back(item->ticket, now);
     release(*item);
     return true;
   });

@@ -59,7 +59,7 @@ ReplayRun run_at(const ReplayTarget& target, const Publication& message, const R
   Outcome outcome = run_captured(*entry.handler, *message.message, context);
   const bool well = outcome.kind == OutcomeKind::ok;
   if (!well && (stop.stop_requested() || outcome.kind == OutcomeKind::never_started)) {
-    entry.breaker.take_back(ticket);
+    entry.breaker.take_back(ticket, now);
     return {std::move(outcome), now + again_after};
   }
   entry.breaker.report(ticket, is_answer(outcome), now, 0);

@@ -98,10 +98,10 @@ TEST(ConfigNames, JitterOfTheSafeProfileStaysWhereTheFileNamesAPolicy) {  // R12
             "linear base=5m jitter=equal");
 }
 
-TEST(ConfigNames, AnExecutorMayHaveATimeoutAndACircuitOfItsOwn) {  // S2-2
+TEST(ConfigNames, AnExecutorMayHaveATimeoutALimitAndACircuitOfItsOwn) {  // S2-2
   const auto read = reading(
       "executors:\n"
-      "  a: {http: 'http://localhost:9/run', timeout: 20s,\n"
+      "  a: {http: 'http://localhost:9/run', timeout: 20s, at_once: 2,\n"
       "      circuit: {failures: 3, share: 25, of: 40, window: 1m, cool_down: 30s, probes: 2}}\n"
       "  b: {command: /usr/bin/sweep, circuit: {failures: 0}}\n"
       "  c: {queue: tasks}\n");
@@ -109,6 +109,8 @@ TEST(ConfigNames, AnExecutorMayHaveATimeoutAndACircuitOfItsOwn) {  // S2-2
   ASSERT_EQ(read.config.executors.size(), 3U);
   const ExecutorSettings& a = read.config.executors[0];
   EXPECT_EQ(a.timeout, std::chrono::seconds{20});
+  EXPECT_EQ(a.at_once, 2U);
+  EXPECT_EQ(read.config.executors[1].at_once, 0U);
   BreakerPolicy expected;
   expected.consecutive = 3;
   expected.failure_share = 0.25;

@@ -208,7 +208,7 @@ TEST(BreakerGuard, LookingAtTheGateTakesNoProbe) {
   EXPECT_EQ(guard.gate(later).limit, 0U) << "the only probe is out";
   BreakerTicket second;
   EXPECT_EQ(guard.ask(later, second), later + 1s) << "soon: the probe will report";
-  guard.take_back(ticket);
+  guard.take_back(ticket, later);
   EXPECT_EQ(guard.ask(later, ticket), std::nullopt);
   EXPECT_EQ(guard.report(ticket, true, later, 0), BreakerState::closed);
 }

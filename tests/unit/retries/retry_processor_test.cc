@@ -294,6 +294,51 @@ TEST_P(RetryRoom, WhatIsReadyRunsInParallelUpToTheLimit) {  // S2-47, R2-6
   EXPECT_EQ(most.load(), 3);
 }
 
+TEST_P(RetryRoom, AnExecutorHasItsOwnLimitAndOthersGoOn) {  // S2-47
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  std::atomic<int> others{0};
+  std::atomic<bool> go{false};
+  HandlerOptions two;
+  two.at_once = 2;
+  on(
+      "prefect",
+      [&](const Message&, const RunContext&) {
+        const int now = ++inside;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        }
+        while (!go) std::this_thread::yield();
+        --inside;
+        return works();
+      },
+      two);
+  on("llamaindex", [&](const Message&, const RunContext&) {
+    ++others;
+    return works();
+  });
+  options.at_once = 4;
+  std::vector<RecordId> slow;
+  for (int i = 0; i < 40; ++i) {
+    slow.push_back(report("wf_" + std::to_string(i), "timeout", {}, R"({"adapter": "prefect"})"));
+  }
+  clock.advance(1s);  // so the others are due last of all
+  for (int i = 0; i < 10; ++i) report("other_" + std::to_string(i), "timeout");
+  clock.advance(1min);
+  processor().start();
+  EXPECT_TRUE(eventually([&] { return others.load() == 10; })) << others << " of 10 ran";
+  EXPECT_EQ(inside.load(), 2);
+  std::uint32_t retries = 0;
+  for (const RecordId& id : slow) retries += record(id).counters.retry;
+  EXPECT_EQ(retries, 2U) << "who waits for a place has not begun";
+  go = true;
+  EXPECT_TRUE(eventually([&] {
+    clock.advance(1s);
+    return std::ranges::all_of(slow,
+                               [&](const RecordId& id) { return status(id) == Status::resolved; });
+  }));
+  EXPECT_EQ(most.load(), 2);
+}
+
 TEST_P(RetryRoom, TheExecutorIsTheOneTheTaskNames) {  // S2-35
   std::vector<std::string> ran;
   for (const char* name : {"llamaindex", "prefect"}) {
