@@ -7,6 +7,7 @@
 
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
+#include "dlo/api/queue_executor.h"
 #include "dlo/core/duration.h"
 #include "dlo/core/retry_health.h"
 #include "dlo/core/spelling.h"
@@ -14,28 +15,6 @@
 
 namespace dlo::api {
 namespace {
-
-/// Sends a task to a queue of this server: whoever works there does the retry.
-class QueueExecutor final : public dlo::Handler {
- public:
-  QueueExecutor(ReplayTargets targets, std::string queue, const Clock& clock)
-      : targets_(std::move(targets)), queue_(std::move(queue)), clock_(clock) {}
-
-  Outcome run(const Message& message, const RunContext& /*context*/) override {
-    const std::vector<Publication> one{Publication{std::make_shared<Message>(message), {}, {}, {}}};
-    const auto sent = targets_.send(queue_, one, clock_.now());
-    if (sent) return {};
-    Outcome outcome{OutcomeKind::failed, {}};
-    outcome.failure.type = "QueueUnavailable";
-    outcome.failure.text = sent.error().detail;
-    return outcome;
-  }
-
- private:
-  ReplayTargets targets_;
-  std::string queue_;
-  const Clock& clock_;
-};
 
 /// As document 002 shows it: 15 of 10000 is 0.15 (S2-25).
 std::string in_percent(double value) {
@@ -85,10 +64,12 @@ void write_lifetime(JsonWriter& json, const Lifetime& lifetime) {
       .end_object();
 }
 
-void write_circuits(JsonWriter& json, const Executors* executors) {
+/// Of those that send to a queue it is said which: that is whose circuit it is.
+void write_circuits(JsonWriter& json, const RetrySettings& settings) {
+  const std::map<std::string, std::string> queues(settings.queues.begin(), settings.queues.end());
   json.key("circuits").begin_array();
-  if (executors != nullptr) {
-    for (const auto& [name, entry] : executors->table().named()) {
+  if (settings.executors != nullptr) {
+    for (const auto& [name, entry] : settings.executors->table().named()) {
       const Breaker breaker = entry->breaker.snapshot();
       json.begin_object()
           .member("executor", name)
@@ -98,6 +79,9 @@ void write_circuits(JsonWriter& json, const Executors* executors) {
           .boolean(breaker.forced);
       if (breaker.state == BreakerState::open && !breaker.forced) {
         json.member("probe_at", breaker.probe_at);
+      }
+      if (const auto queue = queues.find(name); queue != queues.end()) {
+        json.member("target", "queue:" + queue->second);
       }
       json.end_object();
     }
@@ -141,7 +125,10 @@ void Retries::start() {
     settings_.executors->set(
         name, std::make_shared<QueueExecutor>(parts_.targets, queue, parts_.clock), guarded);
   }
-  if (settings_.executors->empty()) return;
+  if (settings_.executors->empty()) {
+    return say(
+        "DLQ retry processor not started: no executors are configured, so what is due waits");
+  }
   RetryOptions options;
   options.origin = parts_.origin;
   options.at_once = settings_.at_once;
@@ -208,7 +195,7 @@ HttpResponse Retries::statistics() {
   write_counts(json, "intake", intake);
   const auto held = parts_.dependencies ? parts_.dependencies() : Dependencies::Numbers{};
   write_counts(json, "dependencies", {{"waiting", held.waiting}, {"blocked", held.blocked}});
-  write_circuits(json, settings_.executors.get());
+  write_circuits(json, settings_);
   write_alerts(json, alerts_of({utilisation, exhausted, numbers->lifetime.retry_success,
                                 numbers->lifetime.retry_failed}));
   json.end_object();

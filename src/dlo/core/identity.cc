@@ -88,8 +88,8 @@ bool is_what_was_sent(const Message& arrived, const Message& known,
 
 std::optional<std::uint32_t> honoured_occurrence(const Lineage& lineage,
                                                  const Sender& record) noexcept {
-  const bool issued = record.sent_it && record.replays_sent > 0 && lineage.replay > 0 &&
-                      lineage.replay <= record.occurrence &&
+  const bool issued = record.sent_it && (record.replays_sent > 0 || record.ran) &&
+                      lineage.replay > 0 && lineage.replay <= record.occurrence &&
                       lineage.replay < std::numeric_limits<std::uint32_t>::max();
   const bool is_news = lineage.replay == record.occurrence;
   if (!issued || !(is_news || record.same_source)) return std::nullopt;

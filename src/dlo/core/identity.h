@@ -59,12 +59,14 @@ struct Sender {
   std::uint32_t replays_sent = 0;
   bool sent_it = false;      // `is_what_was_sent`
   bool same_source = false;  // it last died where this one dies
+  bool ran = false;  // a run of it went well, or was not seen to end: it may have sent it on
 };
 
 /// The occurrence number of a death that carries `lineage`; empty if the record never sent that
-/// replay, sent something else, or has the death of another copy of it: an occurrence that exists
-/// is met again only where it died. The headers are then somebody else's, and the message is
-/// identified by itself: two records of one message are a nuisance, a message without any is lost.
+/// replay nor had an executor that could send it on, sent something else, or has the death of
+/// another copy of it: an occurrence that exists is met again only where it died. The headers are
+/// then somebody else's, and the message is identified by itself: two records of one message are a
+/// nuisance, a message without any is lost.
 [[nodiscard]] std::optional<std::uint32_t> honoured_occurrence(const Lineage& lineage,
                                                                const Sender& record) noexcept;
 

@@ -15,6 +15,7 @@ Sender sender_of(const RecordDetail& detail, const Message& message) {
   sender.replays_sent = record.counters.replay;
   sender.sent_it = is_what_was_sent(message, *record.message, payloads);
   sender.same_source = message.source == record.message->source;
+  sender.ran = record.counters.attempt > record.counters.failure;
   return sender;
 }
 

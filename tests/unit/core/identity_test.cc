@@ -171,6 +171,8 @@ TEST(Lineage, OfAnotherMessageIsItsOwnAffair) {
   const Lineage lineage{RecordId{}, 1};
   EXPECT_EQ(honoured_occurrence(lineage, Sender{1, 1, true, false}), 2U) << "sent elsewhere";
   EXPECT_EQ(honoured_occurrence(lineage, Sender{1, 1, false, true}), std::nullopt) << "copied";
+  EXPECT_EQ(honoured_occurrence(lineage, Sender{1, 0, true, false}), std::nullopt) << "never sent";
+  EXPECT_EQ(honoured_occurrence(lineage, Sender{1, 0, true, false, true}), 2U) << "sent on";
   EXPECT_EQ(honoured_occurrence(lineage, Sender{2, 2, true, false}), std::nullopt)
       << "another copy died there: it would vanish behind that death";
 }
