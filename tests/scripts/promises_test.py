@@ -12,8 +12,6 @@ ELSEWHERE = {
     30: "advice, not behaviour: the table of strategies in docs/retries.md",
     52: "the web page: the issue of the user interface",
     53: "alerts on exhausted tasks reach people: the issue of notifications",
-    54: "dependencies between tasks: tested where they are built",
-    56: "templates: tested where they are built",
     57: "incident management: the issue of notifications",
 }
 

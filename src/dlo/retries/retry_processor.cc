@@ -50,9 +50,11 @@ Result<std::unique_ptr<RetryProcessor>> RetryProcessor::make(const Parts& parts,
 
 RetryProcessor::RetryProcessor(const Parts& parts, RetryOptions options,
                                std::shared_ptr<const RuleBook> rules)
-    : options_(std::move(options)), source_(parts.office, source_options(parts, options_)) {
+    : options_(std::move(options)),
+      office_(parts.office),
+      source_(office_, source_options(parts, options_)) {
   processor_ = std::make_unique<Processor>(
-      ProcessorParts{source_, parts.office, std::move(rules), parts.executors.table(), parts.clock,
+      ProcessorParts{source_, office_, std::move(rules), parts.executors.table(), parts.clock,
                      Validators{}, options_.events, nullptr, &source_},
       processor_options(options_));
 }

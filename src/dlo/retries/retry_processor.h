@@ -14,6 +14,7 @@
 #include "dlo/retries/executors.h"
 #include "dlo/retries/rule_shelf.h"
 #include "dlo/retries/scheduling_office.h"
+#include "dlo/retries/steady_office.h"
 
 namespace dlo {
 
@@ -65,6 +66,7 @@ class RetryProcessor {
   RetryProcessor(const Parts& parts, RetryOptions options, std::shared_ptr<const RuleBook> rules);
 
   const RetryOptions options_;
+  SteadyOffice office_;
   OfficeSource source_;
   std::unique_ptr<Processor> processor_;
   std::atomic<bool> running_{false};

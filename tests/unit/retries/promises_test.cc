@@ -1,10 +1,17 @@
 // What document 002 promises as a whole (S2-39), in virtual time.
 
+#include <atomic>
+#include <malloc.h>
+#include <map>
+#include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "retry_room.h"
 #include "unit/engine/faults.h"
+
+#include "dlo/core/identity.h"
 
 namespace dlo::testing {
 namespace {
@@ -92,6 +99,100 @@ TEST_P(RetryPromises, AnOfficeThatFailsDuringACycleDoesNotEndTheProcessor) {  //
   }));
   EXPECT_EQ(runs, 1);
   EXPECT_TRUE(running->stop().clean());
+}
+
+TEST_P(RetryPromises, AnOfficeThatThrowsDuringACycleDoesNotEndTheProcessor) {  // R2-7, S2-2
+  std::atomic<int> runs{0};
+  on("llamaindex", [&](const Message&, const RunContext&) {
+    ++runs;
+    return works();
+  });
+  std::mutex mutex;
+  std::map<std::string, int> thrown;
+  FlakyOffice flaky(office(), [&](const char* call) -> std::optional<Fault> {
+    const std::lock_guard lock(mutex);
+    if (++thrown[call] == 1) throw std::bad_alloc();
+    if (thrown[call] == 2) throw 7;
+    return std::nullopt;
+  });
+  const RecordId id = report("wf_1", "timeout", ask("immediate", 3));
+  auto running = must(RetryProcessor::make({flaky, timer(), shelf, executors, clock}, {}));
+  running->start();
+  EXPECT_TRUE(eventually([&] {
+    clock.advance(1s);  // what was claimed and could not be read is leased until then
+    return status(id) == Status::resolved;
+  }));
+  EXPECT_EQ(runs, 1);
+  EXPECT_TRUE(running->stop().clean());
+  for (const char* call : {"claim", "get", "aggregate", "apply"}) {
+    EXPECT_GT(thrown[call], 2) << call << " threw, and worked after that";
+  }
+}
+
+TEST_P(RetryPromises, OnceTheProcessorIsStartedItsCallbackGetsEachTaskAndItsRepos) {  // S2-17
+  std::atomic<int> runs{0};
+  std::string task;
+  std::vector<std::string> repos;
+  on("llamaindex", [&](const Message& message, const RunContext&) {
+    task = message.payload.value_or("");
+    repos = targets_of(message);
+    ++runs;
+    return works();
+  });
+  const RecordId id = report("wf_1", "timeout", {}, R"({"type":"code_sweep"})", Priority::normal,
+                             R"(["/repo/a","/repo/b"])");
+  clock.advance(1h);
+  (void)processor();  // there, and not started
+  EXPECT_FALSE(processor().is_running());
+  EXPECT_EQ(status(id), Status::pending);
+  EXPECT_EQ(runs, 0);
+  processor().start();
+  ASSERT_TRUE(eventually([&] { return status(id) == Status::resolved; }));
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(task, R"({"type":"code_sweep"})");
+  EXPECT_EQ(repos, (std::vector<std::string>{"/repo/a", "/repo/b"}));
+}
+
+/// Bytes that are allocated; 0 where a sanitizer counts otherwise.
+std::size_t allocated() {
+  return ::mallinfo2().uordblks;
+}
+
+// The document says about 1 KB a task in memory, 10 000 of them by default. An office on disk keeps
+// them there, and the processor none at all: what waits costs it nothing.
+TEST_P(RetryPromises, TenThousandTasksThatWaitFitIntoAFewMegabytes) {  // S2-46
+  const std::size_t empty = allocated();
+  if (empty == 0) GTEST_SKIP() << "memory is not counted here";
+  const auto keep = [this](std::uint64_t from, std::uint64_t to) {
+    std::vector<Change> some;
+    for (std::uint64_t n = from; n < to; ++n) {
+      auto task = std::make_shared<Message>();
+      task->id = "wf_" + std::to_string(n);
+      task->source = "workflows";
+      task->payload = R"({"type":"code_sweep","n":)" + std::to_string(n) + "}";
+      DeadLetter waits;
+      waits.id = RecordId{identify(*task)};
+      waits.message = task;
+      waits.profile = "workflow";
+      waits.failure.text = "connection reset";
+      waits.policy = "exponential base=1m factor=2 cap=1h";
+      waits.next_retry_at = clock.now() + 24h;
+      some.emplace_back(Append{std::make_shared<DeadLetter>(std::move(waits)), {}});
+    }
+    must(office().apply(some));
+  };
+  for (std::uint64_t n = 0; n < 2'000; n += 500) keep(n, n + 500);
+  processor().drain();
+  const std::size_t few = allocated();
+  for (std::uint64_t n = 2'000; n < 10'000; n += 500) keep(n, n + 500);
+  processor().drain();
+  const double each = (static_cast<double>(allocated()) - static_cast<double>(few)) / 8'000;
+  if (GetParam() == std::string("memory")) {
+    EXPECT_LT(each, 2'500) << "bytes a task, indexes and all";
+  } else {
+    EXPECT_LT(each, 1'000) << "they are on the disk: what grows is its cache, up to its bound";
+  }
+  EXPECT_EQ(timer().next(), noon + 24h);
 }
 
 }  // namespace
