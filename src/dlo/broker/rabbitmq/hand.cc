@@ -91,17 +91,18 @@ void Hand::admit(Newcomer newcomer, TimePoint now) {
     message.expires_at = later(message.enqueued_at, *options_.ttl);
   }
   Carried& carried = newcomer.carried;
-  auto past = std::make_unique<memory::Past>();
-  past->first_attempt_at = carried.first_attempt_at.value_or(memory::Slot::never);
-  past->previous_delay = carried.previous_delay;
-  past->last_error = std::move(carried.last_error);
-  past->trail = std::move(carried.trail);
-  past->repeat = newcomer.redelivered;
   memory::Arrival arrival;
   arrival.due = carried.due.value_or(now);
   arrival.counters = carried.counters;
   arrival.bytes = content_size(message);
-  arrival.past = std::move(past);
+  if (newcomer.redelivered || carried != Carried{}) {
+    arrival.past = std::make_unique<memory::Past>();
+    arrival.past->first_attempt_at = carried.first_attempt_at.value_or(memory::Slot::never);
+    arrival.past->previous_delay = carried.previous_delay;
+    arrival.past->last_error = std::move(carried.last_error);
+    arrival.past->trail = std::move(carried.trail);
+    arrival.past->repeat = newcomer.redelivered;
+  }
   tags_.emplace(newcomer.message.get(), newcomer.tag);
   arrival.message = std::move(newcomer.message);
   queue_->add(std::move(arrival), now);
