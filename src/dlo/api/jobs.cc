@@ -279,16 +279,6 @@ HttpResponse plan_job(const JobParts& parts, const Request& request) {
 
 namespace {
 
-HttpResponse list(JobBook& book) {
-  const auto all = book.list();
-  if (!all) return problem_of(all.error());
-  JsonWriter json;
-  json.begin_object().key("jobs").begin_array();
-  for (const Job& job : *all) json.raw(to_json(job));
-  json.end_array().end_object();
-  return json_answer(json.take());
-}
-
 HttpResponse show(const JobParts& parts, const Request& request) {
   const auto preview = request.flag("preview");
   if (!preview) return problem_of(preview.error());
@@ -353,9 +343,6 @@ std::vector<Route> job_routes(const JobParts& parts) {
        Lane::slow,
        {},
        answering([parts](const Request& request) { return plan_job(parts, request); })},
-      {"GET", "/v1/jobs", Role::reader, Lane::quick, {}, answering([&book](const Request&) {
-         return list(book);
-       })},
       {"GET",
        "/v1/jobs/{id}",
        Role::reader,

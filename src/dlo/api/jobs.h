@@ -15,7 +15,7 @@ namespace dlo::api {
 ///                                   most_replays, quarantined_too, strip, set_headers, recipe,
 ///                                   concurrency}
 ///                                   act repair: {recipe} · act tag: {tags, remove_tags}
-///   GET  /v1/jobs                   newest first
+///   GET  /v1/jobs                   see job_list.h
 ///   GET  /v1/jobs/{id}              with progress; ?preview=true adds count and sample
 ///   POST /v1/jobs/{id}/start        also pause, resume, cancel
 ///   GET  /v1/jobs/{id}/items        outcomes by record id; ?outcome=changed, ?after=ID

@@ -13,6 +13,7 @@
 #include "dlo/api/edits.h"
 #include "dlo/api/groups.h"
 #include "dlo/api/imports.h"
+#include "dlo/api/job_list.h"
 #include "dlo/api/jobs.h"
 #include "dlo/api/poison.h"
 #include "dlo/api/queues.h"
@@ -155,11 +156,13 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
   if (options.works_on_jobs) {
     JobRunner::Options running;
     running.discard_grace = options.discard_grace;
+    running.keep_jobs = options.keep_jobs;
     runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets, running);
   }
   const JobParts parts{office, jobs_, targets, [this] {
                          if (runner_ != nullptr) runner_->wake();
                        }};
+  append(routes, job_list_routes(jobs_, slow_));
   append(routes, job_routes(parts));
   append(routes, group_act_routes(parts));
   append(routes, bulk_act_routes(parts));

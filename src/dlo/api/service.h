@@ -47,6 +47,7 @@ struct ServiceOptions {
   std::vector<FieldPath> masked{};          // shown to nobody without the right to reveal
   WatchedOffice::Told on_office_trouble{};  // the office cannot write, is damaged, or works again
   std::optional<Millis> discard_grace{};    // then what was discarded is removed; empty: never here
+  std::optional<Millis> keep_jobs{};        // then jobs that ended are removed; empty: never here
   RetrySettings retries{};
 };
 

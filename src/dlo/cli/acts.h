@@ -78,7 +78,14 @@ struct JobArguments {
   std::string id;
   std::string outcome;
 };
-int job_list(Context& context, const WatchArguments& watch);
+struct JobListArguments {
+  std::vector<std::string> states;
+  std::vector<std::string> acts;
+  std::uint64_t limit = 50;
+  std::string cursor;
+  WatchArguments watch;
+};
+int job_list(Context& context, const JobListArguments& arguments);
 int job_show(Context& context, const JobArguments& arguments);
 int job_items(Context& context, const JobArguments& arguments);
 int job_watch(Context& context, const JobArguments& arguments);

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <functional>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -203,11 +204,26 @@ void check_queues(Findings& findings, Client& client, TimePoint now) {
   findings.ok("queues", std::to_string(healthy) + " without trouble");
 }
 
+/// Calls `each` for every job in one of these states; false if the server does not answer.
+bool walk_jobs(Client& client, const char* states,
+               const std::function<void(const JsonValue&)>& each) {
+  std::string cursor;
+  do {
+    const auto reply = ask_for(client, {"GET", Address("/v1/jobs")
+                                                   .with("limit", "500")
+                                                   .with("state", states)
+                                                   .with_some("cursor", cursor)
+                                                   .text()});
+    if (!reply) return false;
+    for (const JsonValue& job : member(reply->value, "jobs").items) each(job);
+    cursor = text_of(reply->value, "next");
+  } while (!cursor.empty());
+  return true;
+}
+
 void check_jobs(Findings& findings, Client& client, TimePoint now) {
-  const auto reply = ask_for(client, {"GET", "/v1/jobs"});
-  if (!reply) return;
   std::size_t running = 0;
-  for (const JsonValue& job : member(reply->value, "jobs").items) {
+  const bool read = walk_jobs(client, "running,paused,failed", [&](const JsonValue& job) {
     const std::string state = text_of(job, "state");
     if (state == "running") ++running;
     const auto ended = time_of(job, "ended_at");
@@ -216,8 +232,8 @@ void check_jobs(Findings& findings, Client& client, TimePoint now) {
       findings.warn("job", text_of(job, "id") + " is " + state,
                     "dlo job show " + text_of(job, "id"));
     }
-  }
-  findings.ok("jobs", std::to_string(running) + " running");
+  });
+  if (read) findings.ok("jobs", std::to_string(running) + " running");
 }
 
 void check_directory(Findings& findings, const Context& context) {

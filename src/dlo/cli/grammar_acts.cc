@@ -109,11 +109,16 @@ void add_jobs(const Grammar& grammar) {
   auto* jobs = grammar.app.add_subcommand("job", "Bulk acts, and how far they are")
                    ->alias("jobs")
                    ->require_subcommand(1);
-  const auto watch = std::make_shared<WatchArguments>();
-  auto* all = jobs->add_subcommand("list", "Every job, newest first");
-  add_watch(all, *watch);
+  const auto listed = std::make_shared<JobListArguments>();
+  auto* all = jobs->add_subcommand("list", "Jobs, newest first");
+  all->add_option("--limit", listed->limit)->check(CLI::Range(1, 500))->capture_default_str();
+  all->add_option("--state", listed->states, "Only these: planned, running, failed, …")
+      ->delimiter(',');
+  all->add_option("--act", listed->acts, "Only these: replay, discard, …")->delimiter(',');
+  all->add_option("--cursor", listed->cursor, "Go on after an earlier list");
+  add_watch(all, listed->watch);
   add_output(all, grammar.context);
-  on(grammar, all, watch, job_list);
+  on(grammar, all, listed, job_list);
   const auto job = std::make_shared<JobArguments>();
   const auto will = std::make_shared<JobWill>();
   const auto one = [&](const char* name, const char* about) {

@@ -20,8 +20,19 @@ std::string job_path(const std::string& id, const std::string& verb = {}) {
   return address.text();
 }
 
-int list_jobs(Context& context, Client& client) {
-  const auto reply = ask_for(client, {"GET", "/v1/jobs"});
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& each : words) text += (text.empty() ? "" : ",") + each;
+  return text;
+}
+
+int list_jobs(Context& context, Client& client, const JobListArguments& arguments) {
+  const auto reply = ask_for(client, {"GET", Address("/v1/jobs")
+                                                 .with("limit", std::to_string(arguments.limit))
+                                                 .with_some("state", joined(arguments.states))
+                                                 .with_some("act", joined(arguments.acts))
+                                                 .with_some("cursor", arguments.cursor)
+                                                 .text()});
   if (!reply) return refuse(context, reply.error());
   const auto& jobs = member(reply->value, "jobs").items;
   print_items(context, *reply, jobs, "id", [&] {
@@ -39,7 +50,12 @@ int list_jobs(Context& context, Client& client) {
     }
     return table;
   });
-  if (jobs.empty()) context.err << "There are no jobs.\n";
+  const bool chosen = !arguments.states.empty() || !arguments.acts.empty();
+  if (jobs.empty()) {
+    context.err << (chosen ? "No job is like that.\n" : "There are no jobs.\n");
+  }
+  const std::string next = text_of(reply->value, "next");
+  if (!next.empty()) context.err << "More: add --cursor " << next << "\n";
   return jobs.empty() ? exit_nothing_matched : exit_ok;
 }
 
@@ -106,10 +122,10 @@ std::string same_on(const JsonValue& job, const std::vector<std::string>& ids) {
 
 }  // namespace
 
-int job_list(Context& context, const WatchArguments& watch) {
+int job_list(Context& context, const JobListArguments& arguments) {
   const auto client = connect(context, Need::look);
   if (!client) return refuse(context, client.error());
-  return watched(context, watch, [&] { return list_jobs(context, **client); });
+  return watched(context, arguments.watch, [&] { return list_jobs(context, **client, arguments); });
 }
 
 int job_show(Context& context, const JobArguments& arguments) {

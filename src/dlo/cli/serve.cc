@@ -213,6 +213,7 @@ api::ServiceOptions service_options(const Context& context, const Config& config
   chosen.regex = re2_compiler();
   chosen.create_queues = config.flag("server.create_queues");
   chosen.discard_grace = config.duration("discard.grace");
+  chosen.keep_jobs = config.duration("jobs.keep");
   chosen.quick_threads = config.count("server.workers");
   chosen.slow_threads = config.count("server.slow_workers");
   chosen.most_waiting = config.count("server.max_waiting");

@@ -79,7 +79,7 @@ int screen(Context& context, Client& client) {
   context.out << "\n";
   section(context, client, "GROUPS", "/v1/groups?order=open&limit=50", "groups",
           [](Context& c, const std::vector<JsonValue>& rows) { print_groups(c, rows); });
-  section(context, client, "JOBS", "/v1/jobs", "jobs", show_jobs);
+  section(context, client, "JOBS", "/v1/jobs?limit=50", "jobs", show_jobs);
   if (client.is_server()) section(context, client, "QUEUES", "/v1/queues", "queues", show_queues);
   return exit_ok;
 }

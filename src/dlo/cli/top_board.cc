@@ -90,7 +90,7 @@ Result<std::string> TopBoard::fetch() {
                    .text();
       break;
     case Tab::jobs:
-      target = "/v1/jobs";
+      target = Address("/v1/jobs").with("limit", limit).with_some("cursor", from).text();
       break;
     case Tab::queues:
       target = "/v1/queues";
@@ -114,7 +114,7 @@ void TopBoard::read_rows(const JsonValue& answer) {
   for (const char* name : {"dead_letters", "groups", "jobs", "queues"}) {
     for (const JsonValue& item : member(answer, name).items) add_row(item);
   }
-  if (tab_ == Tab::letters || tab_ == Tab::groups) return;
+  if (tab_ != Tab::queues) return;
   const std::size_t from = std::min(number_in(place().pages.back()), rows_.size());
   const std::size_t to = std::min(from + rows_at_once(), rows_.size());
   next_ = to < rows_.size() ? std::to_string(to) : std::string();

@@ -65,6 +65,13 @@ std::vector<ConfigKey> discard_keys() {
   };
 }
 
+std::vector<ConfigKey> job_keys() {
+  using enum ValueKind;
+  return {
+      {"jobs.keep", duration, "30d", "Bulk acts that ended so long ago, or were planned then and never started, are removed with what became of each item; their report stays in the audit trail", hour, 3660 * 24 * hour},
+  };
+}
+
 std::vector<ConfigKey> search_keys() {
   using enum ValueKind;
   return {
@@ -173,8 +180,8 @@ std::string_view name_of(ValueKind kind) noexcept {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all = server_keys();
-    for (auto&& part : {tls_keys(), access_keys(), discard_keys(), search_keys(), vault_keys(),
-                        service_bus_keys(), workflow_keys()}) {
+    for (auto&& part : {tls_keys(), access_keys(), discard_keys(), job_keys(), search_keys(),
+                        vault_keys(), service_bus_keys(), workflow_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dlo/core/spelling.h"
+#include "dlo/jobs/job_index.h"
 #include "dlo/json/writer.h"
 #include "dlo/query/query_text.h"
 #include "dlo/repair/recipe.h"
@@ -13,10 +14,10 @@
 namespace dlo {
 namespace {
 
-constexpr const char* job_kind = "job";
-constexpr const char* wind_up_kind = "job_wind_up";  // ended, and something is left to be done
 constexpr std::size_t documents_page = 500;
-constexpr std::uint64_t most_at_once = 1'000;  // their ids are in every checkpoint
+constexpr std::size_t listed_page = 100;
+constexpr std::size_t most_passed_over = 5'000;  // by one list
+constexpr std::uint64_t most_at_once = 1'000;    // their ids are in every checkpoint
 constexpr std::array<std::string_view, 4> verb_names = {"start", "pause", "resume", "cancel"};
 
 Error no_job(const std::string& id) {
@@ -56,6 +57,19 @@ Result<void> check(const JobSpec& spec) {
   if (spec.recipe.empty()) return {};
   const auto recipe = parse_recipe(spec.recipe);
   return recipe ? Result<void>{} : recipe.error();
+}
+
+/// Whether an entry of the index is among those that are asked for.
+bool is_wanted(const JobFilter& filter, std::string_view entry) {
+  const auto among = [](const auto& all, std::string_view one, const auto& name) {
+    return all.empty() ||
+           std::any_of(all.begin(), all.end(), [&](const auto& each) { return name(each) == one; });
+  };
+  const std::size_t space = std::min(entry.find(' '), entry.size());
+  const std::string_view act = entry.substr(std::min(space + 1, entry.size()));
+  return among(filter.states, entry.substr(0, space),
+               [](JobState state) { return name_of(state); }) &&
+         among(filter.acts, act, [](const std::string& name) { return std::string_view(name); });
 }
 
 std::string described(const Job& job) {
@@ -106,6 +120,7 @@ Result<Job> JobBook::put(Job job, const std::string& act, const std::string& act
   std::vector<Change> changes = {
       PutDocument{job_kind, job.id, to_json(job), job.version},
       AddAudit{now, actor, "job." + act, "job " + job.id, described(job)}};
+  add_index(job, changes);
   if (job.spec.replay && job.ended_at && job.state != JobState::done) {
     changes.emplace_back(PutDocument{wind_up_kind, job.id, "{}", std::nullopt});
   }
@@ -142,6 +157,7 @@ Result<Job> JobBook::plan(JobSpec spec, const std::string& id, const std::string
 }
 
 Result<Job> JobBook::keep(Job job, bool start, std::vector<Change> also) {
+  if (auto ready = adopt_older_jobs(office_); !ready) return ready.error();
   const auto audit_of = [&job](const char* act) {
     return AddAudit{job.created_at, job.created_by, act, "job " + job.id, described(job)};
   };
@@ -151,6 +167,7 @@ Result<Job> JobBook::keep(Job job, bool start, std::vector<Change> also) {
     audit.emplace_back(audit_of("job.start"));
   }
   std::vector<Change> changes{PutDocument{job_kind, job.id, to_json(job), job.version}};
+  add_index(job, changes);
   for (Change& each : audit) changes.push_back(std::move(each));
   for (Change& each : also) changes.push_back(std::move(each));
   const auto applied = office_.apply(changes);
@@ -194,23 +211,64 @@ Result<Job> JobBook::get(const std::string& id) {
   return job;
 }
 
-Result<std::vector<Job>> JobBook::list() {
+Result<void> JobBook::check_index() {
+  const auto adopted = adopt_older_jobs(office_);
+  if (adopted || adopted.error().code != Code::refused) return adopted;
+  // Nothing can be written here. Without jobs there is nothing that would have to be.
+  const auto any = office_.extras().ledger->documents(job_kind, "", 1);
+  if (!any) return any.error();
+  if (any->empty()) return {};
+  return Error{Code::refused, "jobs.list",
+               "The jobs of this office were written by an older version and have to be put in "
+               "order once: open it for writing, as `dlo serve` does."};
+}
+
+Result<JobPage> JobBook::list(const JobFilter& filter) {
+  if (auto ready = check_index(); !ready) return ready.error();
+  JobPage page;
+  std::string after = filter.before.empty() ? std::string() : newest_key(filter.before);
+  for (std::size_t seen = 0; seen < most_passed_over;) {
+    const auto read = office_.extras().ledger->documents(newest_kind, after, listed_page);
+    if (!read) return read.error();
+    for (const Document& each : *read) {
+      if (!is_wanted(filter, each.body)) continue;
+      if (page.jobs.size() == filter.limit) {  // one more than was asked for: there is a next page
+        page.next = page.jobs.back().id;
+        return page;
+      }
+      auto job = get(id_of_newest(each.key));
+      if (!job && job.error().code == Code::not_found) continue;  // removed just now
+      if (!job) return job.error();
+      page.jobs.push_back(std::move(*job));
+    }
+    if (read->size() < listed_page) return page;
+    after = read->back().key;
+    seen += read->size();
+  }
+  page.next = id_of_newest(after);
+  return page;
+}
+
+Result<std::vector<Job>> JobBook::running() {
   std::vector<Job> all;
   std::string after;
   while (true) {
-    const auto read = office_.extras().ledger->documents(job_kind, after, documents_page);
+    const auto read = office_.extras().ledger->documents(running_kind, after, documents_page);
     if (!read) return read.error();
     for (const Document& each : *read) {
-      auto job = parse_job(each.body);
-      if (!job) return job.error();
-      job->version = each.version;
-      all.push_back(std::move(*job));
+      auto job = get(each.key);
+      if (!job && job.error().code != Code::not_found) return job.error();
+      if (job && job->state == JobState::running) {
+        all.push_back(std::move(*job));
+        continue;
+      }
+      // Left by whoever brought an older office up to date while a person changed this one.
+      const Change stale = PutDocument{running_kind, each.key, std::nullopt, each.version};
+      (void)office_.apply({&stale, 1});
     }
-    if (read->size() < documents_page) break;
+    if (read->size() < documents_page) return all;
     after = read->back().key;
   }
-  std::reverse(all.begin(), all.end());  // ids sort by time
-  return all;
 }
 
 Result<std::vector<std::string>> JobBook::to_wind_up() {

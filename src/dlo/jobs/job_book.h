@@ -32,6 +32,18 @@ struct JobPreview {
   std::optional<Millis> takes;                                 // at the rate asked for
 };
 
+/// Which jobs. Empty fields do not filter; filled ones must all hold.
+struct JobFilter {
+  std::vector<JobState> states;
+  std::vector<std::string> acts;  // as `act_of` calls them
+  std::string before;             // the id a page before ended with: those planned earlier
+  std::size_t limit = 50;
+};
+struct JobPage {
+  std::vector<Job> jobs;
+  std::string next;  // there may be more, planned before this one
+};
+
 /// The jobs of an office: documents, each change of which is audited in the same write.
 /// Threads  Any method from any thread; two who change a job at once are told apart by its version.
 class JobBook {
@@ -54,13 +66,18 @@ class JobBook {
   Result<void> wound_up(const std::string& id);
 
   Result<Job> get(const std::string& id);
-  Result<std::vector<Job>> list();  // newest first
+  /// Newest first. A filter that passes over very many answers what it found, with `next`.
+  Result<JobPage> list(const JobFilter& filter);
+  /// Those that somebody works on, or will: oldest first, whatever else there is.
+  Result<std::vector<Job>> running();
   Result<JobProgress> progress(const std::string& id);
   /// Outcomes in order of record ids, strictly after `after`: key and outcome.
   Result<std::vector<Document>> items(const std::string& id, const std::string& after,
                                       std::size_t limit);
 
  private:
+  /// Jobs of an older version are not listed before they are in the index.
+  Result<void> check_index();
   Result<Job> put(Job job, const std::string& act, const std::string& actor, TimePoint now);
 
   Office& office_;

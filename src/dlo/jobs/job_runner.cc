@@ -5,6 +5,8 @@
 #include "dlo/jobs/batch.h"
 #include "dlo/jobs/discard_keeper.h"
 #include "dlo/jobs/group_keeper.h"
+#include "dlo/jobs/job_index.h"
+#include "dlo/jobs/job_keeper.h"
 #include "dlo/jobs/replay_step.h"
 #include "dlo/jobs/retention_keeper.h"
 
@@ -87,18 +89,21 @@ TimePoint JobRunner::wind_up(const std::string& id, TimePoint now) {
 }
 
 std::optional<TimePoint> JobRunner::turn() {
-  const auto all = book_.list();
+  if (!adopted_) adopted_ = adopt_older_jobs(office_).has_value();
+  if (!adopted_) {
+    return clock_.now() + options_.again_after;
+  }
+  const auto all = book_.running();
   const auto ended = all ? book_.to_wind_up() : all.error();
   if (!ended) return clock_.now() + options_.again_after;
   std::optional<TimePoint> next;
   std::map<std::string, TimePoint> due;
-  for (auto job = all->rbegin(); job != all->rend(); ++job) {
-    if (job->state != JobState::running) continue;
+  for (const Job& job : *all) {
     const TimePoint now = clock_.now();
-    const auto known = due_.find(job->id);
-    const TimePoint when = known == due_.end() ? job->spec.not_before.value_or(now) : known->second;
-    due[job->id] = when <= now ? work_on(*job, now) : when;
-    next = std::min(next.value_or(due[job->id]), due[job->id]);
+    const auto known = due_.find(job.id);
+    const TimePoint when = known == due_.end() ? job.spec.not_before.value_or(now) : known->second;
+    due[job.id] = when <= now ? work_on(job, now) : when;
+    next = std::min(next.value_or(due[job.id]), due[job.id]);
   }
   for (const std::string& id : *ended) {
     const TimePoint now = clock_.now();
@@ -128,7 +133,17 @@ TimePoint JobRunner::keep_house() {
       keep_at_ = std::min(keep_at_, now + pause);
     }
   }
-  return std::min(keep_at_, archive_at_);
+  return std::min({keep_at_, archive_at_, keep_jobs(now)});
+}
+
+TimePoint JobRunner::keep_jobs(TimePoint now) {
+  if (!options_.keep_jobs || now < forget_at_) {
+    return options_.keep_jobs ? forget_at_ : now + options_.keep_every;
+  }
+  const auto removed = forget_jobs(office_, *options_.keep_jobs, now);
+  const Millis pause = std::min(options_.keep_every, std::max(*options_.keep_jobs, least_pause));
+  forget_at_ = now + (removed && *removed > 0 ? least_pause : pause);  // there may be more
+  return forget_at_;
 }
 
 void JobRunner::loop() {

@@ -27,6 +27,7 @@ class JobRunner {
     Millis quiet_for{14LL * 24 * 3'600'000};  // then a group without open dead letters is resolved
     Millis keep_every{600'000};
     std::optional<Millis> discard_grace{};  // then what was discarded is removed; empty: never here
+    std::optional<Millis> keep_jobs{};      // then what ended is forgotten; empty: never here
   };
   JobRunner(Office& office, JobBook& book, const Clock& clock, ReplayTargets targets)
       : JobRunner(office, book, clock, std::move(targets), Options{}) {}
@@ -51,8 +52,10 @@ class JobRunner {
   TimePoint wind_up(const std::string& id, TimePoint now);
   Result<Stepped> step_of(const Job& job, const JobProgress& before, std::size_t most,
                           TimePoint now);
-  /// What time does to groups, to what is exhausted and to what was discarded; when to look again.
+  /// What time does to groups, to what is exhausted, to what was discarded and to jobs that ended;
+  /// when to look again.
   TimePoint keep_house();
+  TimePoint keep_jobs(TimePoint now);
   void loop();
 
   Office& office_;
@@ -63,6 +66,8 @@ class JobRunner {
   std::map<std::string, TimePoint> due_;  // by job: not before
   TimePoint keep_at_{};                   // of the runner's own thread, as is
   TimePoint archive_at_{};
+  TimePoint forget_at_{};
+  bool adopted_ = false;  // every job has its entries
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,7 +1,9 @@
 #include "dlo/api/jobs.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <string>
+#include <vector>
 
 #include "support/eventually.h"
 #include "unit/api/asking.h"
@@ -45,6 +47,33 @@ TEST_F(JobRoutesTest, AJobIsPlannedLookedAtStartedAndReported) {
   EXPECT_FALSE(get("/v1/jobs/" + id + "/items?outcome=changed").says(first));
   EXPECT_TRUE(get("/v1/jobs").says(id));
   EXPECT_EQ(verb(id, "cancel").status(), 409);  // it is over
+}
+
+TEST_F(JobRoutesTest, JobsAreReadByPagesAndAsLines) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < 3; ++i) {
+    const char* act = i == 1 ? "archive" : "resolve";
+    ids.push_back(plan(R"({"act":")" + std::string(act) + R"(","query":"source:x"})").at("job.id"));
+    clock_.advance_to(clock_.now() + std::chrono::seconds{1});  // ids sort by time
+  }
+  const Told first = get("/v1/jobs?limit=2");
+  EXPECT_EQ(first.at("jobs.0.id"), ids[2]) << first;
+  EXPECT_EQ(first.at("jobs.1.id"), ids[1]);
+  const Told second = get("/v1/jobs?limit=2&cursor=" + first.at("next"));
+  EXPECT_EQ(second.at("jobs.0.id"), ids[0]) << second;
+  EXPECT_EQ(second.at("next"), "null");
+  EXPECT_EQ(get("/v1/jobs?act=archive,replay").at("jobs.0.id"), ids[1]);
+  EXPECT_EQ(get("/v1/jobs?state=running,failed").at("jobs.0.id"), "?");
+
+  const Headers lines{{"Accept", "application/x-ndjson"}};
+  const Told all = get("/v1/jobs", lines);
+  EXPECT_EQ(std::count(all.body().begin(), all.body().end(), '\n'), 3) << all;
+  EXPECT_TRUE(all.says(ids[0]));
+  EXPECT_FALSE(get("/v1/jobs?limit=1", lines).says(ids[0]));
+
+  const Told wrong = get("/v1/jobs?state=runing");
+  EXPECT_EQ(wrong.status(), 400);
+  EXPECT_TRUE(wrong.says("did you mean")) << wrong;
 }
 
 TEST_F(JobRoutesTest, IdsCanBeNamedAndTheJobStartedAtOnce) {

@@ -1,5 +1,7 @@
 #include "dlo/jobs/job_book.h"
 
+#include <algorithm>
+
 #include "support/eventually.h"
 #include "unit/jobs/fixture.h"
 
@@ -56,7 +58,7 @@ TEST_F(BookTest, AJobComesBackAsItWasWritten) {
   spec.notes = "line\nbreak";
   const Job job = plan(spec);
   EXPECT_EQ(must(book_.get("j1")), job);
-  EXPECT_EQ(must(book_.list()), std::vector<Job>{job});
+  EXPECT_EQ(must(book_.list({})).jobs, std::vector<Job>{job});
   EXPECT_EQ(job.spec.query.find("age"), std::string::npos) << job.spec.query;  // absolute by now
 }
 
@@ -70,7 +72,7 @@ TEST_F(BookTest, RefusesAQueryItCannotReadAndNumbersThatMeanNothing) {
   spec.rate = {};
   spec.limit = 0;
   EXPECT_FALSE(book_.plan(spec, "j", "ana", noon));
-  EXPECT_TRUE(must(book_.list()).empty());
+  EXPECT_TRUE(must(book_.list({})).jobs.empty());
 }
 
 TEST_F(BookTest, APreviewCountsShowsFiveAndSaysHowLongItTakes) {
@@ -85,6 +87,38 @@ TEST_F(BookTest, APreviewCountsShowsFiveAndSaysHowLongItTakes) {
   EXPECT_EQ(preview.sample.front().id, id_of(0));
   EXPECT_EQ(preview.takes, Millis{3'000});
   EXPECT_EQ(status_of(0), Status::pending);
+}
+
+TEST_F(BookTest, JobsAreListedByPagesNewestFirst) {
+  JobSpec spec;
+  spec.query = "source:payments";
+  for (int i = 100; i < 350; ++i) {
+    spec.act = i % 2 == 0 ? Act::archive : Act::resolve;
+    must(book_.plan(spec, "j" + std::to_string(i), "ana", noon));
+  }
+  must(book_.change("j101", JobVerb::start, "ana", noon));
+  std::vector<std::string> ids;
+  JobFilter filter;
+  filter.limit = 40;
+  do {
+    const JobPage page = must(book_.list(filter));
+    EXPECT_LE(page.jobs.size(), 40U);
+    for (const Job& job : page.jobs) ids.push_back(job.id);
+    filter.before = page.next;
+  } while (!filter.before.empty());
+  ASSERT_EQ(ids.size(), 250U);
+  EXPECT_EQ(ids.front(), "j349");
+  EXPECT_TRUE(std::is_sorted(ids.rbegin(), ids.rend()));
+
+  filter.acts = {"archive"};
+  filter.limit = 500;
+  EXPECT_EQ(must(book_.list(filter)).jobs.size(), 125U);
+  filter.acts = {};
+  filter.states = {JobState::running, JobState::paused};
+  const JobPage running = must(book_.list(filter));
+  ASSERT_EQ(running.jobs.size(), 1U);
+  EXPECT_EQ(running.jobs.front().id, "j101");
+  EXPECT_EQ(running.next, "");
 }
 
 TEST_F(BookTest, TwoWhoChangeAJobAtOnceAreToldApart) {

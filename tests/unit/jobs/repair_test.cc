@@ -142,7 +142,7 @@ TEST_F(RepairJobTest, ADryRunIsKeptNowhere) {
   const JobPreview preview = must(book_.preview(job));
   EXPECT_EQ(preview.count, 1U);
   EXPECT_EQ(preview.targets, (std::map<std::string, std::uint64_t>{{"payments", 1}}));
-  EXPECT_TRUE(must(book_.list()).empty());
+  EXPECT_TRUE(must(book_.list({})).jobs.empty());
 }
 
 }  // namespace
