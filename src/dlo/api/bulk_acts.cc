@@ -31,7 +31,8 @@ Result<std::string> job_body(const Request& request, std::string_view act,
   json.begin_object().member("act", act).raw(what);
   bool start = true;
   for (const JsonMember& each : readable->members) {
-    if (each.name == "act" || each.name == "query" || each.name == "ids") {
+    if (each.name == "act" || each.name == "query" || each.name == "ids" ||
+        each.name == "from_job" || each.name == "outcome") {
       return Error{Code::invalid_argument, where,
                    "The address says what is done to what, so " + in_quotes(each.name) +
                        " does not belong into the body"};

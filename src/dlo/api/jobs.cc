@@ -13,7 +13,7 @@
 #include "dlo/core/duration.h"
 #include "dlo/core/header_class.h"
 #include "dlo/core/spelling.h"
-#include "dlo/jobs/job_step.h"
+#include "dlo/jobs/job_set.h"
 #include "dlo/jobs/recipe_book.h"
 #include "dlo/json/json.h"
 #include "dlo/json/parts.h"
@@ -50,12 +50,22 @@ std::string query_for_ids(JsonFields& fields) {
   return query;
 }
 
+/// {"from_job": "1a1e…", "outcome": "failed"}
+void read_from_job(JsonFields& fields, JobSpec& spec) {
+  spec.from_job = fields.text("from_job");
+  const auto& outcomes = selectable_outcomes();
+  spec.outcome = outcomes[fields.choice("outcome", outcomes).value_or(0)];
+}
+
 void read_selection(JsonFields& fields, JobSpec& spec) {
-  const bool by_ids = fields.has("ids");
-  if (by_ids == fields.has("query")) {
-    fields.complain("query", "or \"ids\" must say what the job is about, and only one of them");
-  } else if (by_ids) {
+  const int given = int{fields.has("ids")} + int{fields.has("query")} + int{fields.has("from_job")};
+  if (given != 1) {
+    fields.complain("query",
+                    "or \"ids\" or \"from_job\" must say what the job is about, and only one");
+  } else if (fields.has("ids")) {
     spec.query = query_for_ids(fields);
+  } else if (fields.has("from_job")) {
+    read_from_job(fields, spec);
   } else {
     spec.query = fields.text("query");
     // An empty question matches everything: that has to be meant.
@@ -163,16 +173,14 @@ void read_wanted(JsonFields& fields, Wanted& wanted) {
 /// Whoever removes much says how much they believe it is (S2-23): nothing happens if it is not so.
 /// Counted to the end, unlike a preview.
 Result<void> check_count(Office& office, const Job& job, std::uint64_t expected) {
-  auto query = query_of(job);
-  if (!query) return query.error();
-  query->limit = counted_page;
   std::uint64_t count = 0;
-  do {
-    const auto page = office.list(*query);
+  std::optional<JobPlace> place = JobPlace{};
+  while (place) {
+    const auto page = read_slice(office, job, *place, counted_page);
     if (!page) return page.error();
     count += page->rows.size();
-    query->after = page->next;
-  } while (query->after);
+    place = page->next;
+  }
   count = std::min(count, job.spec.limit.value_or(UINT64_MAX));
   if (count == expected) return {};
   return Error{
@@ -315,7 +323,7 @@ HttpResponse items(JobBook& book, const Request& request) {
   json.begin_object().key("items").begin_array();
   for (const Document& each : *found) {
     // "sent 2" says of which occurrence; that is between us and the office.
-    const std::string outcome = each.body.substr(0, each.body.find(' '));
+    const std::string_view outcome = outcome_name(each.body);
     if (only != nullptr && outcome != *only) continue;
     json.begin_object().member("id", each.key).member("outcome", outcome).end_object();
   }

@@ -62,8 +62,13 @@ std::string describe(const Reply& planned) {
 void print_plan(Context& context, const Reply& planned) {
   const JsonValue& job = member(planned.value, "job");
   const JsonValue& preview = member(planned.value, "preview");
-  context.err << "Plan: " << describe(planned) << ".\n  query  " << printable(text_of(job, "query"))
-              << "\n";
+  context.err << "Plan: " << describe(planned) << ".\n";
+  if (const std::string former = text_of(job, "from_job"); !former.empty()) {
+    context.err << "  from   job " << printable(former) << ", what became "
+                << text_of(job, "outcome") << " of it\n";
+  } else {
+    context.err << "  query  " << printable(text_of(job, "query")) << "\n";
+  }
   if (const auto takes = number_of(preview, "takes_ms"); takes > 0) {
     context.err << "  takes  about " << duration_text(Millis{takes}) << " at "
                 << text_of(job, "rate") << " a second\n";
@@ -235,7 +240,8 @@ int run_job(Context& context, Client& client, const std::string& body, const Job
     if (!told) print_job_answer(context, reply, [] {});
   };
   print_plan(context, *planned);
-  const bool empty = number_of(member(planned->value, "preview"), "count") == 0;
+  const JsonValue& preview = member(planned->value, "preview");
+  const bool empty = number_of(preview, "count") == 0 && !is_true(preview, "at_least");
   if (empty || will.dry_run) {
     context.err << (empty ? "Nothing matches; there is nothing to do.\n"
                           : "Nothing was changed. To do it: dlo job start " + id + "\n");

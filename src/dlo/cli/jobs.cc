@@ -5,7 +5,7 @@
 
 #include "dlo/cli/acts.h"
 #include "dlo/cli/client.h"
-#include "dlo/cli/job_batch.h"
+#include "dlo/cli/job_run.h"
 #include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/json/writer.h"
@@ -77,33 +77,20 @@ void print_job(Context& context, const JsonValue& answer) {
   context.out << "\nleft             " << text_of(member(answer, "preview"), "count") << "\n";
 }
 
-/// The ids a job did not do: what it refused, what somebody else had changed, what came back, what
-/// was stopped by the loop guard or stood behind another of its key.
-Result<std::vector<std::string>> failed_of(Client& client, const std::string& id) {
-  std::vector<std::string> ids;
-  for (const char* outcome : {"refused", "changed", "returned", "looped", "behind"}) {
-    std::string after;
-    do {
-      Address address(job_path(id, "items"));
-      address.with("outcome", outcome).with_some("after", after);
-      const auto reply = ask_for(client, {"GET", address.text()});
-      if (!reply) return reply.error();
-      for (const JsonValue& item : member(reply->value, "items").items) {
-        ids.push_back(text_of(item, "id"));
-      }
-      after = text_of(reply->value, "next");
-    } while (!after.empty());
+/// How many a job did not do, as `"outcome": "failed"` counts them.
+std::uint64_t failed_of(const JsonValue& progress) {
+  std::uint64_t count = 0;
+  for (const char* name : {"refused", "changed", "returned", "looped", "behind"}) {
+    count += number_of(progress, name);
   }
-  return ids;
+  return count;
 }
 
-/// What a job was asked, as a plan for other ids. Names that plans and jobs call differently are
-/// translated; what a job says of itself is left out.
-std::string same_on(const JsonValue& job, const std::vector<std::string>& ids) {
+/// What a job was asked, as a plan for what it failed with. Names that plans and jobs call
+/// differently are translated; what a job says of itself is left out.
+std::string same_again(const JsonValue& job) {
   JsonWriter json;
-  json.begin_object().key("ids").begin_array();
-  for (const std::string& id : ids) json.text(id);
-  json.end_array();
+  json.begin_object().member("from_job", text_of(job, "id")).member("outcome", "failed");
   for (const char* name :
        {"act", "target", "canary", "success_percent", "most_replays", "quarantined_too", "strip",
         "concurrency", "recipe", "tags", "remove_tags", "order", "rate", "by", "how", "notes"}) {
@@ -161,18 +148,11 @@ int job_retry_failed(Context& context, const JobArguments& arguments, const JobW
   if (!client) return refuse(context, client.error());
   const auto before = ask_for(**client, {"GET", job_path(arguments.id)});
   if (!before) return refuse(context, before.error());
-  const auto ids = failed_of(**client, arguments.id);
-  if (!ids) return refuse(context, ids.error());
-  if (ids->empty()) {
+  if (failed_of(member(before->value, "progress")) == 0) {
     context.err << "Job " << arguments.id << " failed with none of them.\n";
     return exit_nothing_matched;
   }
-  const JsonValue& job = member(before->value, "job");
-  const bool in_turn = number_of(job, "canary") > 0 || text_of(job, "order") == "key";
-  const auto body_of = [&](const std::vector<std::string>& some) -> Result<std::string> {
-    return same_on(job, some);
-  };
-  return run_jobs(context, **client, *ids, body_of, will, in_turn);
+  return run_job(context, **client, same_again(member(before->value, "job")), will);
 }
 
 int job_watch(Context& context, const JobArguments& arguments) {

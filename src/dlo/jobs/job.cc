@@ -60,6 +60,7 @@ std::vector<std::string> read_list(JsonFields& fields, std::string_view name) {
 
 void write(JsonWriter& out, const JobSpec& spec) {
   out.member("act", act_of(spec)).member("query", spec.query);
+  if (spec.from_job) out.member("from_job", *spec.from_job).member("outcome", spec.outcome);
   if (spec.replay) write(out, *spec.replay);
   out.member("order", order_of(spec));
   if (spec.limit) out.member("limit", *spec.limit);
@@ -81,6 +82,8 @@ void read(JsonFields& fields, JobSpec& spec) {
     spec.act = static_cast<Act>(act);
   }
   spec.query = fields.text("query");
+  if (fields.has("from_job")) spec.from_job = fields.text("from_job");
+  spec.outcome = fields.text("outcome");
   set_order(spec, fields.choice("order", job_order_names).value_or(1));
   if (fields.has("limit")) spec.limit = fields.number("limit");
   if (fields.has("rate")) spec.rate = fields.small("rate");
@@ -202,7 +205,8 @@ void write_unreachable(JsonWriter& out, const JobProgress& progress) {
 std::string to_json(const JobProgress& progress) {
   JsonWriter out;
   out.begin_object();
-  if (progress.after) out.member("after", to_string(*progress.after));
+  if (progress.after.record) out.member("after", to_string(*progress.after.record));
+  if (!progress.after.item.empty()) out.member("after_item", progress.after.item);
   const JobCounts& counts = progress.counts;
   out.member("ok", counts.ok).member("changed", counts.changed).member("refused", counts.refused);
   out.member("looped", counts.looped).member("verified", counts.verified);
@@ -212,6 +216,8 @@ std::string to_json(const JobProgress& progress) {
   write_taken(out, "sending", progress.sending);
   if (!progress.awaiting.empty()) write_taken(out, "awaiting", progress.awaiting);
   if (progress.last_sent) out.member("last_sent", *progress.last_sent);
+  if (progress.seen_change > 0) out.member("seen_change", progress.seen_change);
+  if (!progress.settled_up_to.empty()) out.member("settled_up_to", progress.settled_up_to);
   write_returned(out, progress);
   write_list(out, "held", progress.held);
   write_unreachable(out, progress);
@@ -228,9 +234,10 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
   {
     JsonFields fields(*value, "", complaints);
     if (fields.has("after")) {
-      progress.after = parse_cursor(fields.text("after"));
-      if (!progress.after) fields.complain("after", "is not a cursor");
+      progress.after.record = parse_cursor(fields.text("after"));
+      if (!progress.after.record) fields.complain("after", "is not a cursor");
     }
+    progress.after.item = fields.text("after_item");
     JobCounts& counts = progress.counts;
     counts.ok = fields.number("ok");
     counts.changed = fields.number("changed");
@@ -260,6 +267,8 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
       progress.unreachable.push_back(std::move(each));
     }
     progress.last_sent = fields.time("last_sent");
+    progress.seen_change = fields.number("seen_change");
+    progress.settled_up_to = fields.text("settled_up_to");
   }
   if (complaints.first()) return *complaints.first();
   return progress;

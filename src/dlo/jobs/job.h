@@ -30,8 +30,10 @@ enum class JobState : std::uint8_t {
 /// What a job does, and to what.
 struct JobSpec {
   Act act = Act::resolve;
-  std::optional<ReplaySpec> replay;  // instead of `act`
-  std::string query;                 // docs/query.md, times made absolute
+  std::optional<ReplaySpec> replay;     // instead of `act`
+  std::string query;                    // docs/query.md, times made absolute
+  std::optional<std::string> from_job;  // instead: what became ...
+  std::string outcome;                  // ... this of it in another job (job_set.h)
   Order order = Order::oldest_first;
   bool by_key = false;  // of a replay: oldest first, and never two of a key at a time
   std::optional<std::uint64_t> limit;  // not more than this many
@@ -116,16 +118,25 @@ struct Unreachable {
   bool operator==(const Unreachable&) const = default;
 };
 
+/// Between two records of a job's set: in its query, or among the items of another job.
+struct JobPlace {
+  std::optional<Cursor> record;
+  std::string item;
+  bool operator==(const JobPlace&) const = default;
+};
+
 /// How far a job is. Kept by the office beside what it did.
 struct JobProgress {
-  std::optional<Cursor> after;
+  JobPlace after;
   JobCounts counts;
   bool listed = false;         // nothing is left to be taken
   std::vector<Taken> sending;  // taken, perhaps sent, not yet written down as sent
   std::optional<TimePoint> last_sent;
-  std::vector<ReturnedTo> returned_to;   // the first few groups
-  std::vector<Taken> awaiting;           // sent, where few are at a time; others have outcomes only
-  std::vector<std::string> held;         // marks of keys that nothing more is sent of
+  std::uint64_t seen_change = 0;        // up to which changes were looked at for outcomes
+  std::string settled_up_to;            // the item up to which outcomes are presumed, once they are
+  std::vector<ReturnedTo> returned_to;  // the first few groups
+  std::vector<Taken> awaiting;          // sent, where few are at a time; others have outcomes only
+  std::vector<std::string> held;        // marks of keys that nothing more is sent of
   std::vector<Unreachable> unreachable;  // the first few
   std::string blocked;                   // why what was taken could not be sent yet
   bool operator==(const JobProgress&) const = default;

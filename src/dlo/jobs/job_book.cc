@@ -75,6 +75,9 @@ bool is_wanted(const JobFilter& filter, std::string_view entry) {
 std::string described(const Job& job) {
   JsonWriter detail;
   detail.begin_object().member("act", act_of(job.spec)).member("query", job.spec.query);
+  if (job.spec.from_job) {
+    detail.member("from_job", *job.spec.from_job).member("outcome", job.spec.outcome);
+  }
   detail.member("state", name_of(job.state)).member("problem", job.problem);
   if (!job.spec.recipe.empty()) detail.key("recipe").raw(job.spec.recipe);
   detail.member("frozen_at", job.frozen_at).end_object();
@@ -130,9 +133,20 @@ Result<Job> JobBook::put(Job job, const std::string& act, const std::string& act
   return job;
 }
 
+Result<void> JobBook::check_former(const JobSpec& spec) {
+  if (!spec.from_job) return {};
+  const auto former = get(*spec.from_job);
+  if (!former) return former.error();
+  if (former->ended_at) return {};
+  return Error{Code::conflict, "jobs.plan",
+               "Job " + former->id + " is " + std::string(name_of(former->state)) +
+                   ": what becomes of its items is not known yet. Wait for its end, or cancel it."};
+}
+
 Result<Job> JobBook::draw_up(JobSpec spec, const std::string& id, const std::string& actor,
                              TimePoint now) {
   if (const auto fine = check(spec); !fine) return fine.error();
+  if (const auto over = check_former(spec); !over) return over.error();
   const auto query = parse_query(spec.query, now);
   if (!query) return query.error();
   spec.query = print_query(*query);  // "2d old" means the same when the job goes on tomorrow

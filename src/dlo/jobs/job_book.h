@@ -78,6 +78,8 @@ class JobBook {
  private:
   /// Jobs of an older version are not listed before they are in the index.
   Result<void> check_index();
+  /// What a job did is known when it has ended.
+  Result<void> check_former(const JobSpec& spec);
   Result<Job> put(Job job, const std::string& act, const std::string& actor, TimePoint now);
 
   Office& office_;

@@ -4,6 +4,7 @@
 
 #include "dlo/jobs/drafts.h"
 #include "dlo/jobs/job_book.h"
+#include "dlo/jobs/job_set.h"
 
 namespace dlo {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 constexpr std::uint64_t counted_up_to = 10'000;
 constexpr std::size_t counted_page = 1'000;
 constexpr std::size_t sample_size = 5;
+constexpr std::size_t most_looks = 20;
 constexpr std::size_t longest_keys = 5;
 
 /// How many stand behind another of their key.
@@ -58,14 +60,13 @@ Result<void> look_at_headers(Office& office, const ReplaySpec& spec, JobPreview&
 }  // namespace
 
 Result<JobPreview> JobBook::preview(const Job& job) {
-  auto query = query_of(job);
-  if (!query) return query.error();
   const std::uint64_t most = std::min(counted_up_to, job.spec.limit.value_or(UINT64_MAX));
   JobPreview preview;
   Keys keys;
-  query->limit = counted_page;
+  JobPlace place;
+  std::size_t looks = 0;
   while (preview.count < most) {
-    auto page = office_.list(*query);
+    auto page = read_slice(office_, job, place, counted_page);
     if (!page) return page.error();
     for (RecordHead& head : page->rows) {
       if (preview.count == most) break;
@@ -77,9 +78,10 @@ Result<JobPreview> JobBook::preview(const Job& job) {
       if (preview.sample.size() < sample_size) preview.sample.push_back(std::move(head));
     }
     preview.at_least = page->next.has_value() && !(job.spec.limit && preview.count == most);
-    // A slow query is asked once: a plan that is quick and says "at least" beats an exact one.
-    if (!page->next || page->partial) break;
-    query->after = page->next;
+    // A slow query is asked once: a plan that is quick and says "at least" beats an exact one. Only
+    // to show anything at all is worth a few looks more.
+    if (!page->next || (page->partial && (preview.count > 0 || ++looks == most_looks))) break;
+    place = *page->next;
   }
   if (job.spec.replay) {
     keys.write(preview);

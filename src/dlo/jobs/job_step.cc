@@ -7,6 +7,7 @@
 #include "dlo/jobs/batch.h"
 #include "dlo/jobs/drafts.h"
 #include "dlo/jobs/former.h"
+#include "dlo/jobs/job_set.h"
 
 namespace dlo {
 namespace {
@@ -158,7 +159,7 @@ class Step {
   Step(Office& office, const Job& job, JobProgress progress, TimePoint now)
       : office_(office), job_(job), progress_(std::move(progress)), now_(now) {}
 
-  Result<JobProgress> run(const Page& page, Planner& planner) {
+  Result<JobProgress> run(const JobSlice& page, Planner& planner) {
     if (auto begun = planner.begin(); !begun) return begun.error();
     std::vector<Item> items;
     for (const RecordHead& head : page.rows) {
@@ -168,15 +169,18 @@ class Step {
     }
     std::vector<const Item*> all;
     for (const Item& item : items) all.push_back(&item);
-    auto written = write(all, {}, page.next);
+    // Behind the last there is no place: that it was the last is written down instead.
+    listed_ = !page.next;
+    const JobPlace place = page.next.value_or(progress_.after);
+    auto written = write(all, {}, place, listed_);
     // Somebody changed one of them meanwhile: then one by one, to find out which.
-    if (!written && is_overtaken(written.error())) written = one_by_one(all, page.next);
+    if (!written && is_overtaken(written.error())) written = one_by_one(all, place);
     if (!written) return written.error();
     return progress_;
   }
 
  private:
-  Result<void> one_by_one(const std::vector<const Item*>& all, const std::optional<Cursor>& next) {
+  Result<void> one_by_one(const std::vector<const Item*>& all, const JobPlace& next) {
     // What was done, by us or others, is no longer in the set (its change is newer); what was
     // refused or is fine as it is still is. So the cursor moves with these, at the end.
     std::vector<const Item*> refused;
@@ -185,18 +189,21 @@ class Step {
         refused.push_back(item);
         continue;
       }
-      auto written = write({item}, {}, progress_.after);
-      if (!written && is_overtaken(written.error())) written = write({}, {item}, progress_.after);
+      auto written = write({item}, {}, progress_.after, false);
+      if (!written && is_overtaken(written.error())) {
+        written = write({}, {item}, progress_.after, false);
+      }
       if (!written) return written;
     }
-    return write(refused, {}, next);
+    return write(refused, {}, next, listed_);
   }
 
   /// `done`: carried out, or refused; `changed`: left alone.
   Result<void> write(const std::vector<const Item*>& done, const std::vector<const Item*>& changed,
-                     const std::optional<Cursor>& after) {
+                     const JobPlace& after, bool listed) {
     JobProgress progress = progress_;
     progress.after = after;
+    progress.listed = listed;
     std::vector<Change> changes;
     JobCheckpoint checkpoint{job_.id, {}, {}};
     std::vector<RecordId> acted;
@@ -223,22 +230,20 @@ class Step {
   const Job& job_;
   JobProgress progress_;
   TimePoint now_;
+  bool listed_ = false;  // nothing is left behind these
 };
 
 }  // namespace
 
 Result<Stepped> step(Office& office, const Job& job, const JobProgress& progress, std::size_t most,
                      TimePoint now, const HasExecutor& has_executor) {
+  if (progress.listed) return Stepped{progress, true};  // only its end was not written down
   if (job.spec.limit) {
     const auto left = *job.spec.limit - std::min(*job.spec.limit, progress.counts.total());
     if (left == 0) return Stepped{progress, true};
     most = std::min<std::uint64_t>(most, left);
   }
-  auto query = query_of(job);
-  if (!query) return query.error();
-  query->after = progress.after;
-  query->limit = most;
-  const auto page = office.list(*query);
+  const auto page = read_slice(office, job, progress.after, most);
   if (!page) return page.error();
   if (page->rows.empty() && !page->next) return Stepped{progress, true};
   Planner planner(office, job, has_executor, now);

@@ -99,12 +99,10 @@ Result<Stepped> ReplayWork::take(std::size_t most) {
   if (!spec_.target.empty()) {  // if that is not there, there is nothing to be done at all
     if (auto there = targets_.check(spec_.target); !there) return there.error();
   }
-  auto query = query_of(job_);
-  if (!query) return query.error();
-  const auto page = next_page(*query, most);
+  const auto page = next_slice(most);
   if (!page) return page.error();
   JobProgress next = progress_;
-  if (page->next) next.after = page->next;
+  if (page->next) next.after = *page->next;
   next.listed = !page->next;
   std::vector<Change> changes;
   Outcomes outcomes;
@@ -123,17 +121,15 @@ Result<Stepped> ReplayWork::take(std::size_t most) {
   return send_taken();
 }
 
-Result<Page> ReplayWork::next_page(Query query, std::size_t most) const {
-  query.after = progress_.after;
-  query.limit = most;
-  auto page = office_.list(query);
-  while (page && job_.spec.by_key) {
-    const std::size_t wave = wave_of(page->rows, spec_.target);
-    if (wave == page->rows.size()) break;
-    query.limit = wave;  // asked again: only the office knows the cursor behind a row
-    page = office_.list(query);
+Result<JobSlice> ReplayWork::next_slice(std::size_t most) const {
+  auto slice = read_slice(office_, job_, progress_.after, most);
+  while (slice && job_.spec.by_key) {
+    const std::size_t wave = wave_of(slice->rows, spec_.target);
+    if (wave == slice->rows.size()) break;
+    // Asked again: only the office knows the place behind a row.
+    slice = read_slice(office_, job_, progress_.after, wave);
   }
-  return page;
+  return slice;
 }
 
 Result<void> ReplayWork::take_one(const RecordDetail& detail, const RecordHead& head,

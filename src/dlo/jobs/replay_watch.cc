@@ -13,6 +13,7 @@ namespace {
 
 constexpr Millis look_every{1'000};  // while a wave is watched
 constexpr std::size_t watch_page = 500;
+constexpr std::size_t pages_at_once = 10;  // then other jobs have their turn
 constexpr std::uint64_t few = 10'000;
 constexpr std::string_view sent_mark = "sent ";  // and the occurrence that was sent, and its group
 
@@ -40,34 +41,63 @@ Result<Stepped> ReplayWork::watch() {
   const JobCounts& counts = progress_.counts;
   if (counts.awaited() == 0) return Stepped{progress_, progress_.listed};
   const TimePoint due = progress_.last_sent.value_or(now_) + spec_.watch;
+  const bool time_is_up = now_ >= due;
   // A wave is waited for, and a few are quickly looked at; many only once, when time is up.
   const bool worth_a_look =
       few_at_a_time() || (spec_.canary > 0 && !progress_.listed) || counts.ok <= few;
-  if (!worth_a_look && now_ < due) return Stepped{progress_, false, {}, due};
-  const auto looked =
-      few_at_a_time() ? settle(progress_.awaiting, now_ >= due) : look_at_all(now_ >= due);
-  if (!looked) return looked.error();
+  if (!worth_a_look && !time_is_up) return Stepped{progress_, false, {}, due};
+  const auto all_seen = few_at_a_time() ? settle(progress_.awaiting, time_is_up, false)
+                        : time_is_up    ? settle_all()
+                                        : look_at_changes();
+  if (!all_seen) return all_seen.error();
   if (progress_.counts.awaited() == 0) return Stepped{progress_, progress_.listed};
+  if (!*all_seen) return Stepped{progress_};  // others have their turn, then it goes on
   return Stepped{progress_, false, {}, std::min(now_ + look_every, std::max(due, now_))};
 }
 
-Result<void> ReplayWork::look_at_all(bool time_is_up) {
-  std::string after;
-  while (true) {
-    const auto items =
-        office_.extras().ledger->documents(job_item_kind(job_.id), after, watch_page);
+/// Whatever comes back, is cured or is dealt with by a person has changed since: that costs what
+/// happens in the office, not what was sent. What is not seen here is seen when time is up.
+Result<bool> ReplayWork::look_at_changes() {
+  for (std::size_t i = 0; i < pages_at_once; ++i) {
+    const auto from = std::max(progress_.seen_change, job_.frozen_at);
+    const auto notes = office_.changes_since(from, watch_page);
+    if (!notes) return notes.error();
+    if (notes->empty()) return true;
+    std::vector<Taken> sent;
+    for (const ChangeNote& note : *notes) {
+      if (note.status == Status::replayed || note.status == Status::replaying) continue;
+      const auto item =
+          office_.extras().ledger->document(job_item_kind(job_.id), to_string(note.id));
+      if (!item) return item.error();
+      if (!*item) continue;
+      if (const auto each = parse_sent(**item)) sent.push_back(*each);
+    }
+    progress_.seen_change = notes->back().change;
+    const bool last = notes->size() < watch_page;
+    const auto settled = settle(sent, false, last ? i > 0 : i + 1 == pages_at_once);
+    if (!settled || !*settled || last) return settled;
+  }
+  return false;
+}
+
+Result<bool> ReplayWork::settle_all() {
+  for (std::size_t i = 0; i < pages_at_once; ++i) {
+    const auto items = office_.extras().ledger->documents(job_item_kind(job_.id),
+                                                          progress_.settled_up_to, watch_page);
     if (!items) return items.error();
-    if (items->empty()) return {};
     std::vector<Taken> sent;
     for (const Document& item : *items) {
       if (const auto each = parse_sent(item)) sent.push_back(*each);
     }
-    if (auto settled = settle(sent, time_is_up); !settled) return settled;
-    after = items->back().key;
+    const bool last = items->size() < watch_page;
+    progress_.settled_up_to = last ? std::string() : items->back().key;
+    const auto settled = settle(sent, true, last || i + 1 == pages_at_once);
+    if (!settled || !*settled || last) return settled;
   }
+  return false;
 }
 
-Result<void> ReplayWork::settle(const std::vector<Taken>& all, bool time_is_up) {
+Result<bool> ReplayWork::settle(const std::vector<Taken>& all, bool time_is_up, bool place_moved) {
   JobProgress next = progress_;
   std::vector<Change> changes;
   Outcomes outcomes;
@@ -84,11 +114,11 @@ Result<void> ReplayWork::settle(const std::vector<Taken>& all, bool time_is_up) 
     outcomes.emplace_back(sent.id, std::string(*outcome));
     std::erase(next.awaiting, sent);
   }
-  if (outcomes.empty()) return {};
+  if (outcomes.empty() && !place_moved) return true;
   const auto written = write(std::move(changes), std::move(outcomes), std::move(next));
   // Somebody changed one meanwhile: the next look sees what it is now.
   if (!written && !is_overtaken(written.error())) return written.error();
-  return {};
+  return written.has_value();
 }
 
 std::optional<std::string_view> ReplayWork::outcome_of(const DeadLetter& record,

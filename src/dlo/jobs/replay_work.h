@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dlo/core/result.h"
+#include "dlo/jobs/job_set.h"
 #include "dlo/jobs/job_step.h"
 #include "dlo/jobs/replay.h"
 #include "dlo/repair/recipe.h"
@@ -55,7 +56,7 @@ class ReplayWork {
   /// The next ones become `replaying`, with the cursor behind them and their ids in the progress.
   Result<Stepped> take(std::size_t most);
   /// What is to be taken next: in order of keys, each key once.
-  Result<Page> next_page(Query query, std::size_t most) const;
+  Result<JobSlice> next_slice(std::size_t most) const;
   Result<void> take_one(const RecordDetail& detail, const RecordHead& head, const Recipe& recipe,
                         std::vector<Change>& changes, Outcomes& outcomes, JobProgress& next);
   [[nodiscard]] std::uint32_t limit_of(const DeadLetter& record) const;
@@ -92,8 +93,11 @@ class ReplayWork {
 
   /// What became of those that were sent.
   Result<Stepped> watch();
-  Result<void> look_at_all(bool time_is_up);
-  Result<void> settle(const std::vector<Taken>& all, bool time_is_up);
+  // Each answers whether it saw everything there is to see now.
+  Result<bool> look_at_changes();
+  Result<bool> settle_all();  // time is up: by slices, whatever became of them
+  /// `place_moved`: how far we are is to be written, even if none of these is settled.
+  Result<bool> settle(const std::vector<Taken>& all, bool time_is_up, bool place_moved);
   [[nodiscard]] std::optional<std::string_view> outcome_of(const DeadLetter& record,
                                                            std::uint32_t occurrence,
                                                            bool time_is_up,

@@ -115,6 +115,40 @@ TEST_F(Many, MoreIdsThanAJobTakesAreOnePlanOneQuestionAndOneAnswer) {
   EXPECT_EQ(count_of(limited, "job "), 1U) << limited;
 }
 
+TEST_F(Many, WhatAJobFailedWithIsOneJobMore) {
+  fill(1500, "payments");
+  said({"retry", "--source", "payments", "--yes"});  // nobody here runs retries
+  const std::string job = said({"job", "list", "-o", "id"});
+  const std::string first = job.substr(0, job.find('\n'));
+  const std::string again = said({"job", "retry-failed", first, "--yes"});
+  EXPECT_NE(err_.str().find("retry 1500 dead letters"), std::string::npos) << err_.str();
+  EXPECT_NE(err_.str().find("from   job " + first), std::string::npos) << err_.str();
+  EXPECT_EQ(count_of(again, "job "), 1U) << again;
+  EXPECT_NE(again.find("refused 1500"), std::string::npos) << again;
+
+  said({"archive", "--source", "payments", "--yes"});
+  const std::string done = said({"job", "list", "-o", "id", "--act", "archive"});
+  ASSERT_EQ(count_of(done, "\n"), 1U) << done;
+  said({"job", "retry-failed", done.substr(0, done.find('\n')), "--yes"});
+  EXPECT_EQ(code_, exit_nothing_matched);
+  EXPECT_NE(err_.str().find("failed with none"), std::string::npos) << err_.str();
+}
+
+TEST_F(Many, JobsAreListedByPagesAndByWhatTheyAre) {
+  fill(1, "payments");
+  for (int i = 0; i < 3; ++i) said({"archive", "--source", "payments", "--dry-run"});
+  EXPECT_EQ(count_of(said({"job", "list", "-o", "id"}), "\n"), 3U);
+  EXPECT_EQ(count_of(said({"job", "list", "-o", "id", "--limit", "2"}), "\n"), 2U);
+  const std::string more = "More: add --cursor ";
+  const auto at = err_.str().find(more);
+  ASSERT_NE(at, std::string::npos) << err_.str();
+  std::string cursor = err_.str().substr(at + more.size());
+  cursor.pop_back();
+  EXPECT_EQ(count_of(said({"job", "list", "-o", "id", "--cursor", cursor}), "\n"), 1U);
+  EXPECT_EQ(said({"job", "list", "-o", "id", "--state", "failed,done"}), "");
+  EXPECT_EQ(code_, exit_nothing_matched);
+}
+
 TEST_F(Many, KeysMoveAboutTheBoardTickAndTurnPages) {
   fill(10, "payments");
   const std::string first = board({"x", "j"});
