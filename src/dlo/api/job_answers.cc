@@ -38,7 +38,8 @@ void write_progress(JsonWriter& json, const Job& job, const JobProgress& progres
 
 }  // namespace
 
-void write_preview(JsonWriter& json, const JobPreview& preview, const ReplayTargets& targets) {
+void write_preview(JsonWriter& json, const Job& job, const JobPreview& preview,
+                   const ReplayTargets& targets) {
   json.key("preview").begin_object().member("count", preview.count);
   json.key("at_least").boolean(preview.at_least);
   if (preview.takes) {
@@ -46,9 +47,13 @@ void write_preview(JsonWriter& json, const JobPreview& preview, const ReplayTarg
   }
   if (!preview.targets.empty()) {
     json.key("targets").begin_array();
-    for (const auto& [target, count] : preview.targets) {
-      json.begin_object().member("target", target).member("count", count);
-      if (const auto there = targets.check(target); !there) {
+    for (const auto& [direction, count] : preview.targets) {
+      json.begin_object().member("target", direction.target).member("count", count);
+      if (direction.rule) {
+        json.member("rule", std::uint64_t{*direction.rule + 1});
+        json.member("redirect", print(job.spec.replay->redirects[*direction.rule]));
+      }
+      if (const auto there = targets.check(direction.target); !there) {
         json.member("problem", there.error().detail);
       }
       json.end_object();
@@ -78,7 +83,7 @@ HttpResponse answer_of(const JobParts& parts, const Job& job, const JobProgress&
   JsonWriter json;
   json.begin_object().key("job").raw(to_json(job));
   write_progress(json, job, progress);
-  if (preview != nullptr) write_preview(json, *preview, parts.targets);
+  if (preview != nullptr) write_preview(json, job, *preview, parts.targets);
   json.end_object();
   HttpResponse answer = json_answer(json.take(), status);
   set_etag(answer, job.version);

@@ -13,7 +13,9 @@ namespace dlo::api {
 /// The same, with both looked up.
 [[nodiscard]] HttpResponse answer_with(const JobParts& parts, const Job& job, bool with_preview);
 
-/// The member `preview`. A target that nothing can be sent to has a `problem`.
-void write_preview(JsonWriter& json, const JobPreview& preview, const ReplayTargets& targets);
+/// The member `preview`. A target that nothing can be sent to has a `problem`, one that a redirect
+/// rule named that rule.
+void write_preview(JsonWriter& json, const Job& job, const JobPreview& preview,
+                   const ReplayTargets& targets);
 
 }  // namespace dlo::api

@@ -213,7 +213,7 @@ HttpResponse dry_run(const JobParts& parts, const Request& request, JobSpec spec
   if (!preview) return problem_of(preview.error());
   JsonWriter json;
   json.begin_object().key("job").raw(to_json(*job));
-  write_preview(json, *preview, parts.targets);
+  write_preview(json, *job, *preview, parts.targets);
   json.end_object();
   return json_answer(json.take());
 }
@@ -268,6 +268,9 @@ HttpResponse plan_job(const JobParts& parts, const Request& request) {
   if (wanted.spec.replay && !wanted.spec.replay->target.empty()) {
     const auto there = parts.targets.check(wanted.spec.replay->target);
     if (!there) return problem_of(there.error());
+  }
+  if (wanted.spec.replay && wanted.spec.replay->target.empty() && parts.targets.redirects) {
+    wanted.spec.replay->redirects = parts.targets.redirects();
   }
   if (auto there = find_recipe(parts.office, wanted.spec); !there) return problem_of(there.error());
   if (const auto recipe = parse_recipe(wanted.spec.recipe)) {

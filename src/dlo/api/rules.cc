@@ -7,7 +7,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/body.h"
 #include "dlo/api/curtain.h"
-#include "dlo/core/inquiry.h"
+#include "dlo/core/explain_replay.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
@@ -89,8 +89,11 @@ HttpResponse explain_one(const RuleParts& parts, const Request& request) {
     detail = std::move(*found);
     file = {&detail.record, detail.attempts};
   }
-  const auto answer = explain(*parts.rules(), parts.regex, asked.inquiry, file, request.now);
-  return answer ? json_answer(to_json(*answer)) : problem_of(answer.error());
+  auto answer = explain(*parts.rules(), parts.regex, asked.inquiry, file, request.now);
+  if (!answer) return problem_of(answer.error());
+  const auto redirects = parts.redirects ? parts.redirects() : std::vector<RedirectRule>{};
+  explain_replay(*answer, redirects, asked.inquiry, file);
+  return json_answer(to_json(*answer));
 }
 
 /// What came of a comparison of many.

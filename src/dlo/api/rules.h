@@ -8,6 +8,7 @@
 #include "dlo/api/router.h"
 #include "dlo/core/classify.h"
 #include "dlo/core/profile_book.h"
+#include "dlo/core/redirect.h"
 #include "dlo/store/office.h"
 
 namespace dlo::api {
@@ -22,6 +23,7 @@ struct RuleParts {
   Office& office;
   std::function<std::shared_ptr<const ProfileBook>()> rules;  // as configured now
   RegexCompiler regex;
+  std::function<std::vector<RedirectRule>()> redirects{};  // of replays, as configured now
 };
 [[nodiscard]] std::vector<Route> rule_routes(const RuleParts& parts);
 

@@ -93,6 +93,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
       office_(depending_, options.on_office_trouble),
       curtain_(options.masked),
       rules_(std::make_shared<const ProfileBook>(options.rules)),
+      redirects_(options.redirects),
       tokens_(office_),
       jobs_(office_),
       quick_(options.quick_threads, options.most_waiting),
@@ -135,14 +136,16 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
     append(routes, queue_message_routes(*hall_));
   }
   append(routes, source_routes(office, hall_.get()));
-  append(routes, rule_routes({office, [this] { return rules_now(); }, options.regex}));
+  append(routes, rule_routes({office, [this] { return rules_now(); }, options.regex,
+                              [this] { return redirects_now(); }}));
   append(routes, poison_routes(office, hall_.get()));
   append(routes,
          token_routes(tokens_, [this] { return front_->router().actions(); }, options.version));
   append(routes, events_.routes());
-  const ReplayTargets targets =
+  ReplayTargets targets =
       replay_targets(hall_.get(), options.retries,
                      [this](const DeadLetter& record) { return profile_of(record); });
+  targets.redirects = [this] { return redirects_now(); };
   if (const auto loaded = dependencies_.load(); !loaded && options.retries.log) {
     options.retries.log("Tasks that wait for others stay where they are: " + loaded.error().detail);
   }
@@ -199,7 +202,26 @@ std::shared_ptr<const ProfileBook> Service::rules_now() const {
   return rules_;
 }
 
-Result<void> Service::use(const ProfileBook& rules) {
+std::vector<RedirectRule> Service::redirects_now() const {
+  const std::lock_guard lock(rules_mutex_);
+  return redirects_;
+}
+
+std::vector<Error> Service::lost_redirects() const {
+  std::vector<Error> lost;
+  std::size_t number = 0;
+  for (const RedirectRule& rule : redirects_now()) {
+    ++number;
+    if (hall_ == nullptr) continue;
+    const auto there = hall_->get(rule.to);
+    if (there) continue;
+    lost.push_back({Code::not_found, "api.redirects",
+                    "replay.redirects[" + std::to_string(number) + "]: " + there.error().detail});
+  }
+  return lost;
+}
+
+Result<void> Service::use(const ProfileBook& rules, std::vector<RedirectRule> redirects) {
   if (hall_ != nullptr) {
     if (auto used = hall_->use(rules); !used) return used;
   }
@@ -207,6 +229,7 @@ Result<void> Service::use(const ProfileBook& rules) {
   retries_->use(rules);
   const std::lock_guard lock(rules_mutex_);
   rules_ = std::make_shared<const ProfileBook>(rules);
+  redirects_ = std::move(redirects);
   return {};
 }
 

@@ -17,6 +17,7 @@
 #include "dlo/api/retries.h"
 #include "dlo/core/classify.h"
 #include "dlo/core/profile_book.h"
+#include "dlo/core/redirect.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/record.h"
 #include "dlo/engine/steady_office.h"
@@ -37,7 +38,8 @@ struct ServiceOptions {
   std::size_t slow_threads = 2;
   std::size_t most_waiting = 4'096;  // requests that wait for a thread; more are answered 503
   ProfileBook rules{};
-  RegexCompiler regex{};      // for patterns in their rules
+  std::vector<RedirectRule> redirects{};  // of replays that name no target
+  RegexCompiler regex{};                  // for patterns in their rules
   bool create_queues = true;  // the first message makes its queue; otherwise they are declared
   EventOptions events{};
   std::uint32_t rate = 0;      // requests a second of tokens without their own; zero: any number
@@ -69,9 +71,12 @@ class Service {
   /// Queues that could not be opened.
   [[nodiscard]] std::vector<Error> troubles() const;
 
-  /// From now on these profiles decide, everywhere at once. Refused, with nothing changed, if a
-  /// queue goes by a profile that is not among them.
-  [[nodiscard]] Result<void> use(const ProfileBook& rules);
+  /// From now on these profiles decide, everywhere at once, and what is planned to be sent back
+  /// goes by these redirects. Refused, with nothing changed, if a queue goes by a profile that is
+  /// not among them.
+  [[nodiscard]] Result<void> use(const ProfileBook& rules, std::vector<RedirectRule> redirects);
+  /// Redirects to what is not there: nothing they are about could be sent.
+  [[nodiscard]] std::vector<Error> lost_redirects() const;
 
   /// Answers everybody who waits for messages or listens to events; what comes in is still served.
   void stop_waiting();
@@ -82,6 +87,7 @@ class Service {
   /// What a dead letter goes by, as configured now.
   [[nodiscard]] Result<Profile> profile_of(const DeadLetter& record) const;
   [[nodiscard]] std::shared_ptr<const ProfileBook> rules_now() const;
+  [[nodiscard]] std::vector<RedirectRule> redirects_now() const;
 
   DueTimer timer_;
   SteadyOffice steady_;
@@ -92,7 +98,8 @@ class Service {
   const Curtain curtain_;
   std::atomic<bool> stopping_{false};
   mutable std::mutex rules_mutex_;
-  std::shared_ptr<const ProfileBook> rules_;  // under `rules_mutex_`
+  std::shared_ptr<const ProfileBook> rules_;  // under `rules_mutex_`, as are
+  std::vector<RedirectRule> redirects_;
   TokenBook tokens_;
   JobBook jobs_;
   WorkerPool quick_;

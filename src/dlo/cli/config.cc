@@ -1,18 +1,54 @@
+#include <algorithm>
 #include <ostream>
+#include <string_view>
+#include <vector>
 
+#include "dlo/api/queue_settings.h"
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/output.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
+#include "dlo/core/spelling.h"
+#include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::cli {
 namespace {
+
+constexpr std::size_t most_queues = 10'000;
 
 int say_count(Context& context, std::size_t problems) {
   context.err << "dlo: " << problems << (problems == 1 ? " problem" : " problems")
               << " found; docs/config.md describes every setting.\n";
   return exit_error;
+}
+
+/// Queues are declared at the server, not in the file: where its directory is here, a target that
+/// is none of them is worth a word.
+void warn_of_targets(Context& context, const std::string& file, const Config& config) {
+  if (config.redirects.empty()) return;
+  SqliteOptions looking;
+  looking.read_only = true;
+  const auto office = SqliteOffice::open(config.text("data"), looking);
+  if (!office) return;
+  const auto queues = (*office)->extras().ledger->documents(api::queue_kind, "", most_queues);
+  if (!queues) return;
+  std::vector<std::string_view> names;
+  for (const Document& each : *queues) names.push_back(each.key);
+  for (std::size_t i = 0; i < config.redirects.size(); ++i) {
+    const std::string& to = config.redirects[i].to;
+    if (std::find(names.begin(), names.end(), to) != names.end()) continue;
+    const std::string_view close = nearest(to, names);
+    context.err << "dlo: warning: "
+                << problem_text(
+                       file,
+                       {config.sections.at("replay.redirects"),
+                        "replay.redirects[" + std::to_string(i + 1) + "].to: there is no queue " +
+                            in_quotes(to) +
+                            (close.empty() ? "" : "; did you mean " + in_quotes(close) + "?") +
+                            " Nothing it is about could be sent."})
+                << "\n";
+  }
 }
 
 }  // namespace
@@ -26,6 +62,7 @@ int config_check(Context& context, const ConfigArguments& arguments) {
   if (!report_problems(context, arguments.file, *reading)) {
     return say_count(context, reading->problems.size());
   }
+  warn_of_targets(context, arguments.file, reading->config);
   context.out << "'" << printable(arguments.file) << "' is fine.\n";
   return exit_ok;
 }

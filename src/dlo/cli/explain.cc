@@ -8,8 +8,8 @@
 #include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
+#include "dlo/core/explain_replay.h"
 #include "dlo/core/id.h"
-#include "dlo/core/inquiry.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
 #include "dlo/regex/re2_compiler.h"
@@ -32,12 +32,12 @@ Result<std::pair<std::string, std::uint32_t>> parse_counter(const std::string& t
                "'" + text + "' is not NAME=NUMBER. For example: --counter fetch=3"};
 }
 
-/// The built-in profiles, and those of a configuration if one is named.
-Result<ProfileBook> rules_of(Context& context, const ExplainArguments& arguments) {
-  if (arguments.config.empty()) return ProfileBook{};
+/// What holds without a configuration, or what the one says that is named.
+Result<Config> rules_of(Context& context, const ExplainArguments& arguments) {
+  if (arguments.config.empty()) return Config{};
   auto reading = load_config(context, arguments.config);
   if (!reading) return reading.error();
-  if (report_problems(context, arguments.config, *reading)) return reading->config.rules;
+  if (report_problems(context, arguments.config, *reading)) return std::move(reading->config);
   return Error{Code::invalid_argument, "cli.explain",
                "Correct the configuration first; `dlo config check " + arguments.config +
                    "` says the same."};
@@ -120,7 +120,7 @@ std::string record_alone(const JsonValue& answer) {
 
 /// By the rules of whoever keeps it, or by those of the configuration that is named.
 Result<std::string> answer_about(Context& context, const ExplainArguments& arguments,
-                                 const ProfileBook& rules, const Inquiry& inquiry) {
+                                 const Config& config, const Inquiry& inquiry) {
   const auto client = connect(context, Need::look);
   if (!client) return client.error();
   if (arguments.config.empty()) {
@@ -135,9 +135,10 @@ Result<std::string> answer_about(Context& context, const ExplainArguments& argum
   if (!reply) return reply.error();
   const auto detail = parse_record_detail(record_alone(reply->value));
   if (!detail) return detail.error();
-  const auto answer = dlo::explain(rules, re2_compiler(), inquiry,
-                                   {&detail->record, detail->attempts}, context.now);
+  const CaseFile file{&detail->record, detail->attempts};
+  auto answer = dlo::explain(config.rules, re2_compiler(), inquiry, file, context.now);
   if (!answer) return Error{Code::unavailable, answer.error().where, answer.error().detail};
+  explain_replay(*answer, config.redirects, inquiry, file);
   return to_json(*answer);
 }
 
@@ -174,19 +175,20 @@ int explain(Context& context, const ExplainArguments& arguments) {
     return refuse(context, {Code::invalid_argument, "cli.explain",
                             "An explanation has no id; -o is table, wide, csv, json or ndjson."});
   }
-  const auto rules = rules_of(context, arguments);
-  if (!rules) return fail(context, rules.error());
+  const auto config = rules_of(context, arguments);
+  if (!config) return fail(context, config.error());
   const bool about_record = parse_id(arguments.what).has_value();
   const auto inquiry = inquiry_of(arguments, about_record);
   if (!inquiry) return refuse(context, inquiry.error());
   std::string text;
   if (about_record) {
-    auto told = answer_about(context, arguments, *rules, *inquiry);
+    auto told = answer_about(context, arguments, *config, *inquiry);
     if (!told) return refuse(context, told.error());
     text = std::move(*told);
   } else {
-    const auto told = dlo::explain(*rules, re2_compiler(), *inquiry, {}, context.now);
+    auto told = dlo::explain(config->rules, re2_compiler(), *inquiry, {}, context.now);
     if (!told) return fail(context, told.error());
+    explain_replay(*told, config->redirects, *inquiry, {});
     text = to_json(*told);
   }
   return print_explanation(context, text);

@@ -42,7 +42,9 @@ std::string target_of(const JsonValue& job) {
   if (text_of(job, "act") != "replay") return {};
   const std::string target = text_of(job, "target");
   std::string text =
-      target.empty() ? ", each to the queue it came from"
+      target.empty() ? (member(job, "redirects").items.empty()
+                            ? ", each to the queue it came from"
+                            : ", each to the queue it came from or is redirected to")
                      : (is_executor(target) ? ", each run by " : ", to queue ") + in_quotes(target);
   if (const auto canary = number_of(job, "canary"); canary > 0) {
     text += ", " + std::to_string(canary) + " of them first; it stops if fewer than " +
@@ -79,6 +81,11 @@ void print_plan(Context& context, const Reply& planned) {
   }
   for (const JsonValue& each : member(preview, "targets").items) {
     const std::string problem = text_of(each, "problem");
+    if (const std::string rule = text_of(each, "redirect"); !rule.empty()) {
+      context.err << "  target " << printable(text_of(each, "target")) << ": "
+                  << text_of(each, "count") << " by redirect rule " << text_of(each, "rule") << " ("
+                  << printable(rule) << ")\n";
+    }
     if (problem.empty()) continue;
     context.err << "  target " << printable(text_of(each, "target")) << ": " << printable(problem)
                 << " " << text_of(each, "count") << " stay where they are.\n";

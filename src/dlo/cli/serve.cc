@@ -144,6 +144,13 @@ class Signals {
   std::jthread opening_;
 };
 
+/// A queue may still be declared: no reason to refuse, and one to speak up.
+void warn_of_redirects(Context& context, const api::Service& service) {
+  for (const Error& each : service.lost_redirects()) {
+    context.err << "dlo: warning: " << each.detail << std::endl;
+  }
+}
+
 /// Takes over what may change while the server runs: all of it, or nothing and the reasons.
 class Reloader {
  public:
@@ -163,10 +170,11 @@ class Reloader {
     if (auto shown = show_certificate(server, reading->config); !shown) {
       return keep(shown.error().detail);
     }
-    if (const auto used = service.use(reading->config.rules); !used) {
+    if (const auto used = service.use(reading->config.rules, reading->config.redirects); !used) {
       (void)show_certificate(server, config_);
       return keep(used.error().detail);
     }
+    warn_of_redirects(context_, service);
     for (const std::string& path : needs_restart(config_, reading->config)) {
       context_.err << "dlo: " << path << " changed; it is taken over when the server is restarted."
                    << std::endl;
@@ -208,6 +216,7 @@ api::ServiceOptions service_options(const Context& context, const Config& config
   chosen.origin.node = node_name();
   chosen.version = context.version;
   chosen.rules = config.rules;
+  chosen.redirects = config.redirects;
   chosen.masked = opened.masked;
   chosen.rate = static_cast<std::uint32_t>(config.count("access.rate"));
   chosen.regex = re2_compiler();
@@ -329,6 +338,7 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   for (const Error& trouble : service.troubles()) {
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
   }
+  warn_of_redirects(context, service);
   auto server = HttpServer::listen(options, [&service](HttpRequest request, ExchangePtr exchange) {
     service.handle(std::move(request), std::move(exchange));
   });

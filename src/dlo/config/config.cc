@@ -296,8 +296,15 @@ std::vector<ShownSetting> show_config(const Config& config, const std::string& f
                      where(origin, file)});
   }
   for (const auto& [name, line] : config.sections) {
-    shown.push_back(
-        {name, describe_section(config.rules, name), file + ":" + std::to_string(line)});
+    std::string text;
+    if (name == "replay.redirects") {
+      for (const RedirectRule& each : config.redirects) {
+        text += (text.empty() ? "" : "; ") + print(each);
+      }
+    } else {
+      text = describe_section(config.rules, name);
+    }
+    shown.push_back({name, std::move(text), file + ":" + std::to_string(line)});
   }
   return shown;
 }

@@ -14,6 +14,7 @@
 #include "dlo/core/breaker.h"
 #include "dlo/core/classify.h"
 #include "dlo/core/profile_book.h"
+#include "dlo/core/redirect.h"
 #include "dlo/core/time.h"
 
 namespace dlo {
@@ -58,6 +59,7 @@ class Config {
   /// Profiles and overrides as configured; the settings above that concern them are worked in.
   ProfileBook rules;
   std::vector<ExecutorSettings> executors;
+  std::vector<RedirectRule> redirects;  // of replays, in order
   /// Lines of the file in which `profiles.NAME` and `sources.NAME` stand.
   std::map<std::string, std::size_t> sections;
 

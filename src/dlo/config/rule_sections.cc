@@ -7,6 +7,7 @@
 #include "dlo/config/config.h"
 #include "dlo/config/executor_section.h"
 #include "dlo/config/name_sections.h"
+#include "dlo/config/replay_section.h"
 #include "dlo/core/caution.h"
 #include "dlo/core/decide.h"
 #include "dlo/core/profile_text.h"
@@ -270,6 +271,7 @@ void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompi
   each("sources", [&](const TextNode& node) { rules.overrides("sources", node); });
   each("event_types", [&](const TextNode& node) { rules.overrides("event_types", node); });
   each("executors", [&](const TextNode& node) { read_executors(node, reading); });
+  each("replay", [&](const TextNode& node) { read_replay_section(node, reading); });
 }
 
 std::string describe_section(const ProfileBook& rules, const std::string& path) {

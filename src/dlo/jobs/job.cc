@@ -25,6 +25,14 @@ void write(JsonWriter& out, const ReplaySpec& spec) {
     out.begin_object().member("name", header.name).member("value", header.value).end_object();
   }
   out.end_array();
+  if (spec.redirects.empty()) return;
+  out.key("redirects").begin_array();
+  for (const RedirectRule& rule : spec.redirects) {
+    out.begin_object().member("from", rule.from);
+    if (!rule.type.empty()) out.member("type", rule.type);
+    out.member("to", rule.to).end_object();
+  }
+  out.end_array();
 }
 
 ReplaySpec read_replay(JsonFields& fields) {
@@ -41,6 +49,14 @@ ReplaySpec read_replay(JsonFields& fields) {
     JsonFields header(item, "set_headers", fields.complaints());
     const std::string name = header.text("name");
     spec.set_headers.push_back({name, header.text("value"), HeaderType::text});
+  }
+  for (const JsonValue& item : fields.items("redirects")) {
+    JsonFields rule(item, "redirects", fields.complaints());
+    RedirectRule read;
+    read.from = rule.text("from");
+    read.type = rule.text("type");
+    read.to = rule.text("to");
+    spec.redirects.push_back(std::move(read));
   }
   return spec;
 }

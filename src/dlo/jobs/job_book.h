@@ -20,14 +20,14 @@ enum class JobVerb : std::uint8_t { start, pause, resume, cancel };
 /// What a job would do, without doing it.
 struct JobPreview {
   std::uint64_t count = 0;
-  bool at_least = false;                         // there are `count` or more: counting stopped
-  std::vector<RecordHead> sample;                // the first five
-  std::map<std::string, std::uint64_t> targets;  // of a replay: how many of these go where
-  std::map<std::string, std::uint64_t> strip;    // ... headers that stay: how many of the sample
-                                                 // have them
-  std::vector<std::string> set_headers;          // ... and those that are set
-  std::uint64_t keys = 0;                        // ... of those counted, different keys
-  std::uint64_t followers = 0;                   // ... that have one of their key before them
+  bool at_least = false;                       // there are `count` or more: counting stopped
+  std::vector<RecordHead> sample;              // the first five
+  std::map<Direction, std::uint64_t> targets;  // of a replay: how many of these go where
+  std::map<std::string, std::uint64_t> strip;  // ... headers that stay: how many of the sample
+                                               // have them
+  std::vector<std::string> set_headers;        // ... and those that are set
+  std::uint64_t keys = 0;                      // ... of those counted, different keys
+  std::uint64_t followers = 0;                 // ... that have one of their key before them
   std::vector<std::pair<std::string, std::uint64_t>> longest;  // ... keys with most followers
   std::optional<Millis> takes;                                 // at the rate asked for
 };

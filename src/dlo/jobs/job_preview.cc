@@ -67,12 +67,14 @@ Result<JobPreview> JobBook::preview(const Job& job) {
   std::size_t looks = 0;
   while (preview.count < most) {
     auto page = read_slice(office_, job, place, counted_page);
+    // What it was about is forgotten by now; the job itself is not.
+    if (!page && job.spec.from_job && page.error().code == Code::not_found) break;
     if (!page) return page.error();
     for (RecordHead& head : page->rows) {
       if (preview.count == most) break;
       ++preview.count;
       if (job.spec.replay) {
-        ++preview.targets[job.spec.replay->target.empty() ? head.source : job.spec.replay->target];
+        ++preview.targets[job.spec.replay->direction(head.source, head.event_type)];
         keys.add(head.key);
       }
       if (preview.sample.size() < sample_size) preview.sample.push_back(std::move(head));

@@ -20,10 +20,11 @@ std::string key_mark(const std::string& target, const std::string& key) {
   return to_hex(hash.finish()).substr(0, mark_digits);
 }
 
-std::size_t wave_of(const std::vector<RecordHead>& rows, const std::string& target) {
+std::size_t wave_of(const std::vector<RecordHead>& rows, const ReplaySpec& spec) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string mark = key_mark(target.empty() ? rows[i].source : target, rows[i].key);
+    const std::string mark =
+        key_mark(spec.direction(rows[i].source, rows[i].event_type).target, rows[i].key);
     if (!mark.empty() && !seen.insert(mark).second) return i;
   }
   return rows.size();

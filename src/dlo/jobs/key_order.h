@@ -20,7 +20,7 @@ inline constexpr std::size_t most_held = 500;
 [[nodiscard]] std::string key_mark(const std::string& target, const std::string& key);
 
 /// How many of `rows`, from the first, can go in one wave: before the first whose key was there.
-[[nodiscard]] std::size_t wave_of(const std::vector<RecordHead>& rows, const std::string& target);
+[[nodiscard]] std::size_t wave_of(const std::vector<RecordHead>& rows, const ReplaySpec& spec);
 
 [[nodiscard]] bool is_held(const JobProgress& progress, const std::string& mark);
 /// Nothing more of this key; nothing happens to messages without one.

@@ -11,6 +11,7 @@
 #include "dlo/core/message.h"
 #include "dlo/core/profile.h"
 #include "dlo/core/ramp.h"
+#include "dlo/core/redirect.h"
 #include "dlo/core/result.h"
 #include "dlo/jobs/replay_target.h"
 #include "dlo/store/query.h"
@@ -19,7 +20,9 @@ namespace dlo {
 
 /// How dead letters are sent back.
 struct ReplaySpec {
-  std::string target;  // a queue or exec:NAME; empty: each to the source it came from
+  std::string target;  // a queue or exec:NAME; empty: each to the source it came from, but ...
+  std::vector<RedirectRule> redirects;  // ... these, as they were when the job was planned: who
+                                        // goes on after a kill sends to the same place
   std::uint64_t canary = 0;
   std::uint32_t success_percent = 95;
   Millis watch{60'000};                       // not back by then: presumed cured (R24)
@@ -30,6 +33,9 @@ struct ReplaySpec {
   std::uint64_t concurrency = 0;              // so many whose outcome is awaited; 0: any number
   bool operator==(const ReplaySpec&) const = default;
   [[nodiscard]] RampRule ramp() const noexcept { return {canary, success_percent}; }
+  [[nodiscard]] Direction direction(std::string_view source, std::string_view event_type) const {
+    return direction_of(target, redirects, source, event_type);
+  }
 };
 
 /// Where messages can be sent, and by which rules they live. All from any thread.
@@ -43,6 +49,8 @@ struct ReplayTargets {
   std::function<Result<Profile>(const DeadLetter& record)> profile{};
   /// The executor that `exec:NAME` means; empty: there are none.
   std::function<Result<ReplayTarget>(const std::string& target)> executor{};
+  /// Where what is planned from now on goes instead of its source; empty: nowhere else.
+  std::function<std::vector<RedirectRule>()> redirects{};
 };
 
 /// Not_found, with those there are, if `target` is no executor.

@@ -77,7 +77,7 @@ Result<Stepped> ReplayWork::write(std::vector<Change> changes, Outcomes outcomes
 }
 
 std::string ReplayWork::target_of(const DeadLetter& record) const {
-  return spec_.target.empty() ? record.message->source : spec_.target;
+  return spec_.direction(record.message->source, record.message->event_type).target;
 }
 
 Transition ReplayWork::move(const DeadLetter& record, Status to) const {
@@ -124,7 +124,7 @@ Result<Stepped> ReplayWork::take(std::size_t most) {
 Result<JobSlice> ReplayWork::next_slice(std::size_t most) const {
   auto slice = read_slice(office_, job_, progress_.after, most);
   while (slice && job_.spec.by_key) {
-    const std::size_t wave = wave_of(slice->rows, spec_.target);
+    const std::size_t wave = wave_of(slice->rows, spec_);
     if (wave == slice->rows.size()) break;
     // Asked again: only the office knows the place behind a row.
     slice = read_slice(office_, job_, progress_.after, wave);

@@ -84,6 +84,34 @@ TEST_F(ReplayRoutesTest, AFixIsProvenByACanaryAndThenByAll) {
       << list;
 }
 
+TEST_F(ReplayRoutesTest, ARedirectSendsThemElsewhereAndThePlanSaysByWhichRule) {
+  options_.redirects = {{"mails", "", "nowhere"}, {"ord*", "", "orders-v2"}};
+  kill(2);
+  EXPECT_EQ(say("PUT", "/v1/queues/orders-v2", "{}").status(), 201);
+  const Told planned = say("POST", "/v1/jobs", R"({"act":"replay","query":"source:orders"})");
+  EXPECT_EQ(planned.at("preview.targets.0.target"), "orders-v2") << planned;
+  EXPECT_EQ(planned.at("preview.targets.0.count"), "2");
+  EXPECT_EQ(planned.at("preview.targets.0.rule"), "2");
+  EXPECT_EQ(planned.at("preview.targets.0.redirect"), "ord* -> orders-v2");
+  EXPECT_EQ(planned.at("preview.targets.0.problem"), "?") << planned;
+  ASSERT_EQ(service_->lost_redirects().size(), 1U);
+  EXPECT_NE(service_->lost_redirects().front().detail.find("nowhere"), std::string::npos);
+  const Told why = say("POST", "/v1/rules/explain", R"({"error":"x","source":"orders"})");
+  EXPECT_TRUE(why.says("to orders-v2, by redirect rule 2")) << why;
+
+  // What is planned keeps its rules; what is planned later has the new ones.
+  must(service_->use(options_.rules, {}));
+  EXPECT_EQ(ask("POST", "/v1/jobs/" + planned.at("job.id") + "/start").status(), 200);
+  ASSERT_TRUE(comes([&] { return get("/v1/queues/orders-v2").at("ready") == "2"; }))
+      << job(planned.at("job.id"));
+  EXPECT_EQ(get("/v1/queues/orders").at("ready"), "0");
+  const Told later = say("POST", "/v1/jobs", R"({"act":"replay","query":"source:orders"})");
+  EXPECT_EQ(later.at("preview.targets.0.target"), "orders") << later;
+  const Told said =
+      say("POST", "/v1/jobs", R"({"act":"replay","query":"source:orders","target":"orders"})");
+  EXPECT_EQ(said.at("job.redirects"), "?") << said;
+}
+
 TEST_F(ReplayRoutesTest, APlanAndTheJobNameTheTargetsThatAreNotThere) {
   kill(2);
   EXPECT_EQ(say("POST", "/v1/dead-letters", R"({"source":"gone","error":"timed out"})").status(),
@@ -136,7 +164,7 @@ TEST_F(ReplayRoutesTest, AConfiguredProfileSaysHowOftenAMessageMayBeSentBack) {
   once.replay_limit = 3;
   ProfileBook rules;
   rules.set(once);
-  must(service_->use(rules));
+  must(service_->use(rules, {}));
   const std::string again =
       say("POST", "/v1/jobs",
           R"({"act":"replay","query":"source:orders","quarantined_too":true,"start":true})")

@@ -141,7 +141,7 @@ TEST_F(RepairJobTest, ADryRunIsKeptNowhere) {
   const Job job = must(book_.draw_up(spec, "", "ana", noon));
   const JobPreview preview = must(book_.preview(job));
   EXPECT_EQ(preview.count, 1U);
-  EXPECT_EQ(preview.targets, (std::map<std::string, std::uint64_t>{{"payments", 1}}));
+  EXPECT_EQ(preview.targets, (std::map<Direction, std::uint64_t>{{{"payments"}, 1}}));
   EXPECT_TRUE(must(book_.list({})).jobs.empty());
 }
 

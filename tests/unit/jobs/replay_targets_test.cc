@@ -32,6 +32,25 @@ TEST_F(ReplayTargetsTest, ATargetThatIsNotThereHoldsUpNoOther) {
   EXPECT_TRUE(must(go(job, 100, noon + std::chrono::minutes{1})).over);
 }
 
+TEST_F(ReplayTargetsTest, AJobKeepsTheRedirectsItWasPlannedWith) {
+  die(0, 2, "accounts");
+  die(2, 1, "zebras");
+  JobSpec spec;
+  spec.replay = ReplaySpec{};
+  spec.replay->redirects = {{"acc*", "", "accounts-v2"}, {"*", "Paid", "paid"}};
+  spec.query = "status:open";
+  plan(spec);
+  const Job job = must(book_.get("j1"));  // as one who goes on after a kill reads it
+  EXPECT_EQ(job.spec, spec);
+  EXPECT_EQ(must(book_.preview(job)).targets,
+            (std::map<Direction, std::uint64_t>{{{"accounts-v2", 0}, 2}, {{"zebras"}, 1}}));
+  must(go(job));
+  ASSERT_EQ(arrived_.size(), 3U);
+  EXPECT_EQ(arrived_[0].dedupe_id, "accounts-v2");  // the target, as the test notes it
+  EXPECT_EQ(arrived_[0].message->source, "accounts-v2");
+  EXPECT_EQ(arrived_[2].dedupe_id, "zebras");
+}
+
 TEST_F(ReplayTargetsTest, ATargetThatGoesWhileItIsSentToGivesBackItsOwnAndNoOthers) {
   die(0, 2, "accounts");
   die(2, 2, "leaving");

@@ -243,7 +243,7 @@ TEST_F(ReplayTest, ARunnerStopsAJobWithTheReasonAndFailsOneThatCannotGoOn) {
 }
 
 TEST_F(ReplayTest, AJobAndItsProgressComeBackAsTheyWereWritten) {
-  ReplaySpec spec{"orders", 7, 80, Millis{5s}, 4, true, {"a", "b"}};
+  ReplaySpec spec{"orders", {{"a*", "T", "b"}}, 7, 80, Millis{5s}, 4, true, {"a", "b"}};
   spec.concurrency = 9;
   const Job job = plan_replay(spec);
   EXPECT_EQ(must(book_.get(job.id)), job);
@@ -256,6 +256,9 @@ TEST_F(ReplayTest, AJobAndItsProgressComeBackAsTheyWereWritten) {
   progress.last_sent = noon;
   progress.returned_to = {{{1, 2}, 3, true}, {{4, 5}, 6, false}};
   progress.held = {"a", "b"};
+  progress.after = {Cursor{noon, 7, Walk::by_death}, "item"};
+  progress.seen_change = 12;
+  progress.settled_up_to = "an item";
   EXPECT_EQ(must(parse_job_progress(to_json(progress))), progress);
 }
 
