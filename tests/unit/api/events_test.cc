@@ -94,6 +94,19 @@ TEST_F(EventsTest, TellsOfDeadLettersThatAreRemovedForGood) {
   EXPECT_EQ(other->so_far().find(id), std::string::npos) << "it is of another source";
 }
 
+TEST_F(EventsTest, AJobIsToldOfByWhatItWritesNotByItem) {
+  constexpr int many = 450;
+  for (int i = 0; i < many; ++i) dead("\"id\":\"m-" + std::to_string(i) + "\"");
+  const auto asked = listen("?types=job");
+  const Told job =
+      say("POST", "/v1/jobs", R"({"act":"archive","query":"status:open","start":true})");
+  ASSERT_TRUE(hears(*asked, "\"act\":\"job.done\"")) << asked->so_far();
+  EXPECT_EQ(get("/v1/jobs/" + job.at("job.id")).at("progress.ok"), std::to_string(many));
+  // Planned, started, three writes of at most 200, done.
+  EXPECT_LE(count(asked->so_far(), "event: job"), 6U) << asked->so_far();
+  EXPECT_LT(asked->so_far().size(), 4'000U) << "and none of them names its items";
+}
+
 TEST_F(EventsTest, GoesOnAfterTheLastEventIdAlsoWhenTheServerWasRestarted) {
   const auto first = listen();
   dead(R"("id":"heard")");
