@@ -21,6 +21,7 @@ struct ReportArguments {
   std::string task;  // JSON; `-`: from standard input
   std::vector<std::string> targets;
   std::string error;
+  std::string report_template;
   std::string category;
   std::string policy;
   std::optional<std::uint32_t> max_retries;
@@ -60,6 +61,7 @@ Result<std::string> body_of(const ReportArguments& arguments, const std::string&
   write_some(json, "task_id", arguments.task_id);
   if (auto written = write_json_text(json, "task", task); !written) return written.error();
   write_list(json, "targets", arguments.targets);
+  write_some(json, "template", arguments.report_template);
   write_some(json, "category", arguments.category);
   write_some(json, "policy", arguments.policy);
   if (arguments.max_retries) json.member("max_retries", std::uint64_t{*arguments.max_retries});
@@ -124,6 +126,9 @@ void add_report(const Grammar& grammar) {
   command->add_option("--task-id", arguments->task_id, "Default: a new one, wf_...");
   command->add_option("--task", arguments->task, "JSON; - reads standard input");
   command->add_option("--target", arguments->targets, "Where it was to act; may be repeated");
+  command->add_option("--template", arguments->report_template,
+                      "Policy, limit, category, metadata in one word, such as rate-limit; what is "
+                      "said besides wins");
   command->add_option("--category", arguments->category, "Instead of what the rules would find");
   command->add_option("--policy", arguments->policy,
                       "never, linear, exponential, immediate, or one in full");

@@ -196,6 +196,19 @@ TEST_F(Formats, AFailedTaskIsHandedOver) {  // S2-18
   EXPECT_NE(said({"show", "wf_1"}, "json").find(R"("/repo")"), std::string::npos) << err_.str();
 }
 
+TEST_F(Formats, ATemplateSaysHowATaskIsRetriedInOneWord) {  // S2-56
+  std::vector<std::string> report = {"report",   "--source",   "w",         "--error",
+                                     "too much", "--template", "rate-limit"};
+  const std::string out = said(report, "json");
+  EXPECT_EQ(code_, exit_ok) << err_.str();
+  EXPECT_NE(out.find(R"("limit":5)"), std::string::npos) << out;
+  report.insert(report.end(), {"--max-retries", "2"});
+  EXPECT_NE(said(report, "json").find(R"("limit":2)"), std::string::npos) << "what is said wins";
+  said({"report", "--source", "w", "--error", "x", "--template", "rate-limits"});
+  EXPECT_EQ(code_, exit_usage);
+  EXPECT_NE(err_.str().find("did you mean \"rate-limit\""), std::string::npos) << err_.str();
+}
+
 TEST_F(Formats, ATaskThatIsNotKeptSaysWhy) {
   said({"report", "--source", "w", "--error", "x", "--task", "{"});
   EXPECT_EQ(code_, exit_usage);
