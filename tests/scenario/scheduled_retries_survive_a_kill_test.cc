@@ -26,7 +26,8 @@ int number(const std::string& body, const std::string& name) {
 class ScheduledRetries : public ::testing::Test {
  protected:
   ScheduledRetries() {
-    // Runs until it is told to go on, and says which task it has begun.
+    // Runs until it is told to go on, and says which task it has begun. Whoever outlives his server
+    // goes on as well, once he is told.
     const std::string script = file("executor");
     std::ofstream(script) << "#!/bin/sh\ncat > /dev/null\necho \"$DLO_MESSAGE_ID\" >> "
                           << file("begun") << "\nwhile [ ! -f " << file("go")
@@ -86,6 +87,70 @@ TEST_F(ScheduledRetries, AreKilledAndNothingIsLostOrDoubled) {
   for (const std::string& id : cut_off) {
     const auto found = client.ask("GET", "/v1/dead-letters?q=status:resolved+message:" + id).body;
     EXPECT_NE(found.find("\"retry\":2"), std::string::npos) << "the run that was cut off counts";
+  }
+  EXPECT_EQ(server.stop(SIGTERM), 0);
+}
+
+class RetriesKilledOftenAndAgain : public ScheduledRetries,
+                                   public ::testing::WithParamInterface<const char*> {
+ protected:
+  static constexpr int a_round = 4;  // tasks, all of which run when the server is killed
+
+  void report(HttpClient& client, int round) const {
+    std::string lines;
+    for (int i = 0; i < a_round; ++i) {
+      lines += R"({"source":"workflows","profile":")" + std::string(GetParam()) +
+               R"(","task_id":")" + name(round, i) +
+               R"(","task":{"n":1},"error":"timeout","policy":"immediate","max_retries":5})"
+               "\n";
+    }
+    const auto told = client.ask("POST", "/v1/dead-letters", lines, ndjson);
+    ASSERT_EQ(told.status, 200) << told.body;
+  }
+  static std::string name(int round, int i) {
+    return "r" + std::to_string(round) + "t" + std::to_string(i);
+  }
+  std::size_t begun_of(int round) const {
+    std::size_t count = 0;
+    for (const std::string& id : begun())
+      count += id.starts_with("r" + std::to_string(round) + "t");
+    return count;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Profiles, RetriesKilledOftenAndAgain,
+                         ::testing::Values("workflow", "workflow+safe"), [](const auto& row) {
+                           return std::string(row.param) == "workflow" ? "workflow" : "safe";
+                         });
+
+// Ten times in a row the server is killed while every place is taken. What was cut off has counted
+// and is run again after the next start; nothing is lost and nothing else runs twice.
+TEST_P(RetriesKilledOftenAndAgain, LoseNothingDoubleNothingAndCountWhatWasCutOff) {  // R2-3, R2-4
+  constexpr int kills = 10;
+  for (int round = 0; round < kills; ++round) {
+    Running server(serve());
+    HttpClient client(port_in(server.read_until("/healthz")));
+    std::ofstream(file("go")) << "go";
+    ASSERT_TRUE(eventually([&] { return open(client) == 0; }, std::chrono::seconds(60)));
+    std::filesystem::remove(file("go"));
+    report(client, round);
+    ASSERT_TRUE(eventually([&] { return begun_of(round) == a_round; })) << "round " << round;
+    ASSERT_EQ(server.stop(SIGKILL), -SIGKILL);
+  }
+  std::ofstream(file("go")) << "go";
+  Running server(serve());
+  HttpClient client(port_in(server.read_until("/healthz")));
+  ASSERT_TRUE(eventually([&] { return open(client) == 0; }, std::chrono::seconds(60)));
+  const auto numbers = client.ask("GET", "/v1/retries").body;
+  EXPECT_EQ(number(numbers, "enqueued_total"), kills * a_round) << numbers;
+  EXPECT_EQ(number(numbers, "retry_success"), kills * a_round) << numbers;
+  EXPECT_EQ(number(numbers, "exhausted"), 0) << numbers;
+  for (int round = 0; round < kills; ++round) {
+    EXPECT_EQ(begun_of(round), std::size_t{2 * a_round}) << "each twice, and none oftener";
+    for (int i = 0; i < a_round; ++i) {
+      const auto found =
+          client.ask("GET", "/v1/dead-letters?q=status:resolved+message:" + name(round, i)).body;
+      EXPECT_NE(found.find("\"retry\":2"), std::string::npos) << found;
+    }
   }
   EXPECT_EQ(server.stop(SIGTERM), 0);
 }
