@@ -14,6 +14,7 @@
 #include "dlo/json/writer.h"
 #include "dlo/query/query_text.h"
 #include "dlo/query/suggest.h"
+#include "dlo/store/rules.h"
 
 namespace dlo::api {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::size_t most_rows = 1'000;
 constexpr std::size_t usual_rows = 50;
 constexpr std::size_t usual_tasks = 100;   // in the form of document 002 (S2-19)
 constexpr std::size_t most_at_once = 250;  // of a stream
+constexpr std::size_t most_shown_in_memory = 100;
 
 Error refuse(std::string detail) {
   return {Code::invalid_argument, "api.list", std::move(detail)};
@@ -34,6 +36,11 @@ struct Listing {
   std::optional<Form> form;
   const Curtain& curtain;
 };
+
+std::string not_durable(std::string object) {
+  object.pop_back();  // the closing bracket
+  return object + ",\"durable\":false}";
+}
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
@@ -109,7 +116,22 @@ Result<std::string> row_json(Office& office, const Listing& listing, const Recor
   return text + ",\"columns\":" + lifted.take() + "}";
 }
 
-HttpResponse list_page(Office& office, const Listing& listing) {
+/// What the office could not take yet: it can be neither sorted nor searched with the others.
+void write_in_memory(JsonWriter& json, const Request& request, const FallbackShelf& shelf) {
+  std::vector<std::string> rows;
+  for (const auto& each : shelf.first(most_shown_in_memory)) {
+    if (allows_source(request.actor.scope, each->record->message->source)) {
+      rows.push_back(not_durable(to_json(head_of(*each->record))));
+    }
+  }
+  if (rows.empty()) return;
+  json.key("in_memory").begin_array();
+  for (const std::string& row : rows) json.raw(row);
+  json.end_array();
+}
+
+HttpResponse list_page(Office& office, const Listing& listing, const Request& request,
+                       const FallbackShelf& shelf) {
   const auto page = office.list(listing.query);
   if (!page) return problem_of(page.error());
   JsonWriter json;
@@ -125,7 +147,9 @@ HttpResponse list_page(Office& office, const Listing& listing) {
   } else {
     json.null();
   }
-  json.key("partial").boolean(page->partial).end_object();
+  json.key("partial").boolean(page->partial);
+  if (!listing.query.after) write_in_memory(json, request, shelf);
+  json.end_object();
   return json_answer(json.take());
 }
 
@@ -190,7 +214,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::optional<std::size_t> left_;  // of what was asked for; empty: everything
 };
 
-void list(Office& office, WorkerPool& pool, const Request& request, const ExchangePtr& exchange) {
+void list(Office& office, WorkerPool& pool, const FallbackShelf& shelf, const Request& request,
+          const ExchangePtr& exchange) {
   auto listing = parse_listing(request);
   if (!listing) return exchange->send(problem_of(listing.error()));
   if (request.http.header("Accept").find("application/x-ndjson") != std::string_view::npos) {
@@ -198,12 +223,32 @@ void list(Office& office, WorkerPool& pool, const Request& request, const Exchan
     if (request.find("limit") != nullptr) most = listing->query.limit;
     return std::make_shared<Stream>(office, pool, std::move(*listing), exchange, most)->start();
   }
-  exchange->send(list_page(office, *listing));
+  exchange->send(list_page(office, *listing, request, shelf));
 }
 
-HttpResponse show(Office& office, const Request& request) {
+/// One that is in memory only; without what people can add to it.
+std::optional<HttpResponse> show_in_memory(const FallbackShelf& shelf, const Request& request) {
+  const auto found = shelf.find(request.path.front());
+  if (found == nullptr) return std::nullopt;
+  if (!allows_source(request.actor.scope, found->record->message->source)) return std::nullopt;
+  RecordDetail detail{*found->record, found->attempts, {}};
+  detail = curtain_of(request).hidden(std::move(detail));
+  if (const auto* name = request.find("form")) {
+    const auto form = parse_form(*name);
+    if (!form) return problem_of(form.error());
+    return json_answer(not_durable(to_json(render(*form, detail.record, form_context(detail)))));
+  }
+  std::string text = to_json(detail);
+  text.pop_back();
+  return json_answer(not_durable(text + ",\"notes\":[]}"));
+}
+
+HttpResponse show(Office& office, const FallbackShelf& shelf, const Request& request) {
   const auto detail = find_shown(office, request);
-  if (!detail) return problem_of(detail.error());
+  if (!detail) {
+    if (auto kept = show_in_memory(shelf, request)) return std::move(*kept);
+    return problem_of(detail.error());
+  }
   std::string text;
   if (const auto* name = request.find("form")) {
     const auto form = parse_form(*name);
@@ -272,22 +317,24 @@ HttpResponse suggestions(Office& office, const Request& request) {
 
 }  // namespace
 
-std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow) {
+std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow,
+                                      const FallbackShelf& shelf) {
   return {
       {"GET",
        "/v1/dead-letters",
        Role::reader,
        Lane::slow,
        {"q", "limit", "order", "cursor", "columns", "form"},
-       [&office, &slow](const Request& request, const ExchangePtr& exchange) {
-         list(office, slow, request, exchange);
+       [&office, &slow, &shelf](const Request& request, const ExchangePtr& exchange) {
+         list(office, slow, shelf, request, exchange);
        }},
       {"GET",
        "/v1/dead-letters/{id}",
        Role::reader,
        Lane::quick,
        {"form", "reveal"},
-       answering([&office](const Request& request) { return show(office, request); })},
+       answering(
+           [&office, &shelf](const Request& request) { return show(office, shelf, request); })},
       {"GET",
        "/v1/dead-letters/{id}/payload",
        Role::reader,

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "dlo/api/router.h"
+#include "dlo/retries/fallback_shelf.h"
 #include "dlo/server/worker_pool.h"
 #include "dlo/store/office.h"
 
@@ -12,6 +13,8 @@ namespace dlo::api {
 /// GET /v1/dead-letters/{id}        the record with attempts, versions and notes; ?form=
 /// GET /v1/dead-letters/{id}/payload  the bytes, of the newest or of ?version=
 /// GET /v1/suggestions              what could follow in a query
-[[nodiscard]] std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow);
+/// What is on the shelf is shown as what it is: not durable.
+[[nodiscard]] std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow,
+                                                    const FallbackShelf& shelf);
 
 }  // namespace dlo::api

@@ -49,6 +49,7 @@ void write_outcome(JsonWriter& json, const TaskAnswer& answer) {
   const Reported& reported = *answer.reported;
   const Decision& decision = reported.decision;
   json.member("verdict", dlo::name_of(decision.verdict)).key("stored").boolean(answer.stored);
+  if (answer.stored) json.key("durable").boolean(answer.durable);
   json.key("id");
   if (answer.id) {
     json.text(to_string(*answer.id));
@@ -71,8 +72,9 @@ void write_outcome(JsonWriter& json, const TaskAnswer& answer) {
   if (answer.stored) json.member("effect", name_of(reported.effect));
 }
 
-int status_of_outcome(const Reported& reported) {
-  return reported.record && reported.effect != Effect::merged ? 201 : 200;
+int status_of_outcome(const TaskAnswer& answer) {
+  if (!answer.durable) return 202;
+  return answer.reported->record && answer.reported->effect != Effect::merged ? 201 : 200;
 }
 
 HttpResponse with_error(HttpResponse problem, const std::string& given) {
@@ -98,11 +100,19 @@ HttpResponse answer_of(const TaskAnswer& answer) {
   json.begin_object().member("status", answer.status);
   write_outcome(json, answer);
   json.end_object();
-  return json_answer(json.take(), status_of_outcome(*answer.reported));
+  return json_answer(json.take(), status_of_outcome(answer));
+}
+
+TaskAnswer refused(const Reading& reading, const Error& error) {
+  TaskAnswer answer;
+  answer.error = reading.error.empty() ? reading.report.failure.text : reading.error;
+  answer.reason = error.detail;
+  answer.refusal = TaskRefusal{std::string(dlo::name_of(error.code)), error};
+  return answer;
 }
 
 HttpResponse refusal_of(const Reading& reading, const Error& error) {
-  return with_error(problem_of(error), reading.error);
+  return answer_of(refused(reading, error));
 }
 
 bool is_refused(const Result<TaskAnswer>& outcome) noexcept {
@@ -113,7 +123,7 @@ std::string line_of(std::size_t number, const Result<TaskAnswer>& outcome) {
   JsonWriter json;
   json.begin_object().member("line", number);
   if (!is_refused(outcome)) {
-    json.member("status", static_cast<std::uint64_t>(status_of_outcome(*outcome->reported)));
+    json.member("status", static_cast<std::uint64_t>(status_of_outcome(*outcome)));
     write_outcome(json, *outcome);
   } else {
     const Error& error = outcome ? outcome->refusal->error : outcome.error();

@@ -16,6 +16,7 @@ namespace dlo::api {
 [[nodiscard]] HttpResponse answer_of(const TaskAnswer& answer);
 /// Why it was not kept.
 [[nodiscard]] HttpResponse refusal_of(const Reading& reading, const Error& error);
+[[nodiscard]] TaskAnswer refused(const Reading& reading, const Error& error);
 
 /// One line of a batch: what became of it, or why it could not even be read.
 [[nodiscard]] std::string line_of(std::size_t number, const Result<TaskAnswer>& outcome);

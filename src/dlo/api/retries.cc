@@ -64,6 +64,16 @@ void write_lifetime(JsonWriter& json, const Lifetime& lifetime) {
       .end_object();
 }
 
+void write_fallback(JsonWriter& json, const FallbackTotals& ever, std::uint64_t now) {
+  json.key("fallback")
+      .begin_object()
+      .member("in_memory_now", now)
+      .member("in_memory", ever.in_memory)
+      .member("persisted_later", ever.persisted_later)
+      .member("rejected", ever.rejected)
+      .end_object();
+}
+
 /// Of those that send to a queue it is said which: that is whose circuit it is.
 void write_circuits(JsonWriter& json, const RetrySettings& settings) {
   const std::map<std::string, std::string> queues(settings.queues.begin(), settings.queues.end());
@@ -164,11 +174,21 @@ Capacity Retries::capacity() const {
   return profile ? profile->capacity : Capacity{};
 }
 
+RetryNumbers Retries::health(const Aggregate& numbers) const {
+  const std::uint64_t held = parts_.shelf.size();
+  return {utilisation_of(capacity(), open_dead_letters(numbers) + held),
+          count_of(numbers, Status::exhausted), numbers.lifetime.retry_success,
+          numbers.lifetime.retry_failed, held};
+}
+
 HttpResponse Retries::statistics() {
   const auto numbers = parts_.office.aggregate({});
   if (!numbers) return problem_of(numbers.error());
+  const auto fallback = parts_.shelf.totals();
+  if (!fallback) return problem_of(fallback.error());
+  const std::uint64_t held_now = parts_.shelf.size();
   const Capacity capacity = this->capacity();
-  const std::uint64_t size = open_dead_letters(*numbers);
+  const std::uint64_t size = open_dead_letters(*numbers) + held_now;
   const double utilisation = utilisation_of(capacity, size);
   Counts categories;
   for (const Tally& tally : numbers->tallies) {
@@ -191,13 +211,14 @@ HttpResponse Retries::statistics() {
   json.key("is_processor_running").boolean(processor_ != nullptr && processor_->is_running());
   json.member("retry_interval_seconds",
               static_cast<std::uint64_t>(settings_.interval.count() / 1'000));
-  const Counts intake = parts_.intake.counts();
+  Counts intake = parts_.intake.counts();
+  if (const auto later = parts_.shelf.persisted_later()) intake["persisted_later"] = later;
   write_counts(json, "intake", intake);
+  write_fallback(json, *fallback, held_now);
   const auto held = parts_.dependencies ? parts_.dependencies() : Dependencies::Numbers{};
   write_counts(json, "dependencies", {{"waiting", held.waiting}, {"blocked", held.blocked}});
   write_circuits(json, settings_);
-  write_alerts(json, alerts_of({utilisation, exhausted, numbers->lifetime.retry_success,
-                                numbers->lifetime.retry_failed}));
+  write_alerts(json, alerts_of(health(*numbers)));
   json.end_object();
   return json_answer(json.take());
 }

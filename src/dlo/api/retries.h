@@ -42,6 +42,7 @@ class Retries {
     DueTimer& timer;
     const Clock& clock;
     const ReportIntake& intake;
+    const FallbackShelf& shelf;
     ReplayTargets targets;  // for executors that send to a queue
     Origin origin;
     std::function<std::vector<std::string>()> queues;  // whose own workers run what is due there
@@ -64,6 +65,7 @@ class Retries {
   [[nodiscard]] HttpResponse statistics();
   [[nodiscard]] HttpResponse force(const Request& request, bool open);
   [[nodiscard]] Capacity capacity() const;
+  [[nodiscard]] RetryNumbers health(const Aggregate& numbers) const;
 
   Parts parts_;
   const RetrySettings settings_;

@@ -63,6 +63,10 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
                 std::make_move_iterator(more.end()));
 }
 
+// What is done now and then.
+constexpr std::size_t settle_shelf = 0;
+constexpr Millis settle_again{1'000};
+
 /// A flood of refusals does not fill the trail. Used from any thread.
 class Refusals {
  public:
@@ -90,7 +94,12 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
       scheduling_(steady_, timer_),
       dependencies_(scheduling_, clock, options.retries.depends_timeout),
       depending_(scheduling_, dependencies_),
-      office_(depending_, options.on_office_trouble),
+      rounds_(clock),
+      office_(depending_,
+              [this, told = options.on_office_trouble](const std::optional<Error>& trouble) {
+                if (told) told(trouble);
+                if (!trouble) rounds_.ring(settle_shelf);
+              }),
       curtain_(options.masked),
       rules_(std::make_shared<const ProfileBook>(options.rules)),
       redirects_(options.redirects),
@@ -99,7 +108,8 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
       quick_(options.quick_threads, options.most_waiting),
       slow_(options.slow_threads, options.most_waiting),
       desk_({office_, clock, options.origin, options.rules, options.regex, CustomBackoffs{},
-             options.retries.enabled, &dependencies_}),
+             options.retries.enabled, &dependencies_, options.retries.log,
+             [this] { rounds_.ring(settle_shelf); }}),
       reports_({office_, quick_, desk_}),
       events_(office_, clock, options.events) {
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
@@ -118,7 +128,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
        })});
   append(routes, description_routes());
   append(routes, reports_.routes());
-  append(routes, dead_letter_routes(office, slow_));
+  append(routes, dead_letter_routes(office, slow_, desk_.shelf()));
   append(routes, act_routes({office, [this](const std::string& source) {
                                return (hall_ != nullptr && hall_->find(source) != nullptr) ||
                                       (retries_ != nullptr && retries_->runs());
@@ -151,7 +161,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
   }
   retries_ = std::make_unique<Retries>(
       Retries::Parts{
-          office_, timer_, clock, desk_.intake(), targets, options.origin,
+          office_, timer_, clock, desk_.intake(), desk_.shelf(), targets, options.origin,
           [this] { return hall_ == nullptr ? std::vector<std::string>{} : hall_->names(); },
           [this] { return dependencies_.numbers(); }},
       options.retries, options.rules, options.regex);
@@ -183,6 +193,17 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
         });
       },
       &curtain_});
+  make_rounds();
+}
+
+void Service::make_rounds() {
+  std::vector<Rounds::Duty> duties(1);
+  duties[settle_shelf] = [this](TimePoint now) -> std::optional<TimePoint> {
+    (void)desk_.shelf().settle();
+    if (!desk_.shelf().has_work()) return std::nullopt;
+    return now + settle_again;
+  };
+  rounds_.start(std::move(duties));
 }
 
 Service::~Service() {
@@ -245,6 +266,8 @@ void Service::stop() {
   if (runner_ != nullptr) runner_->stop();
   quick_.close();
   slow_.close();
+  rounds_.stop();
+  desk_.shelf().close();
 }
 
 }  // namespace dlo::api

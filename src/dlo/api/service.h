@@ -23,6 +23,7 @@
 #include "dlo/engine/steady_office.h"
 #include "dlo/jobs/job_runner.h"
 #include "dlo/retries/dependency_office.h"
+#include "dlo/retries/rounds.h"
 #include "dlo/retries/task_desk.h"
 #include "dlo/server/http_exchange.h"
 #include "dlo/server/worker_pool.h"
@@ -88,12 +89,14 @@ class Service {
   [[nodiscard]] Result<Profile> profile_of(const DeadLetter& record) const;
   [[nodiscard]] std::shared_ptr<const ProfileBook> rules_now() const;
   [[nodiscard]] std::vector<RedirectRule> redirects_now() const;
+  void make_rounds();
 
   DueTimer timer_;
   SteadyOffice steady_;
   SchedulingOffice scheduling_;
   Dependencies dependencies_;
   DependencyOffice depending_;
+  Rounds rounds_;
   WatchedOffice office_;
   const Curtain curtain_;
   std::atomic<bool> stopping_{false};

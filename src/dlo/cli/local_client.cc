@@ -58,6 +58,17 @@ class Collected final : public HttpExchange {
   bool done_ = false;
 };
 
+/// This process is over before an office could be written again: nothing is kept in memory.
+ProfileBook lasting_rules() {
+  ProfileBook rules;
+  for (Profile profile : builtin_profiles()) {
+    if (profile.store_failure != StoreFailure::memory_fallback) continue;
+    profile.store_failure = StoreFailure::reject;
+    rules.set(std::move(profile));
+  }
+  return rules;
+}
+
 /// The API in this process, over a data directory.
 class LocalClient final : public Client {
  public:
@@ -71,6 +82,7 @@ class LocalClient final : public Client {
     options.owner_asks = true;
     options.masked = std::move(opened.masked);
     options.works_on_jobs = need == Need::work;
+    options.rules = lasting_rules();
     service_.emplace(*office_, queues_.get(), context.clock == nullptr ? clock_ : *context.clock,
                      options);
   }

@@ -82,6 +82,9 @@ void tell(Context& context, const JsonValue& told) {
   }
   context.out << text_of(told, "dlq_task_id") << " is kept as " << text_of(told, "id") << ", "
               << text_of(told, "category") << ".\n";
+  if (!is_true(told, "durable")) {
+    context.out << "The office cannot be written: it is in memory only until it can.\n";
+  }
   std::string others;
   for (const JsonValue& task : member(told, "waits_for").items) {
     others += (others.empty() ? "" : ", ") + task.text();

@@ -129,6 +129,8 @@ std::vector<ConfigKey> workflow_keys() {
        {{"dlq_max_size"}}, true},
       {"workflow.strategy", choice, "automatic", "Which failures profile `workflow` keeps", 0, 0,
        {"automatic", "selective", "manual", "disabled"}, {}, true},
+      {"workflow.store_failure", choice, "", "What becomes of reports while the office cannot be written: kept in memory, or refused; without it memory under `workflow`, reject under `workflow+safe`", 0, 0,
+       {"memory", "reject"}, {}, true},
       {"workflow.adapter", text, "llamaindex", "Executor of tasks that name none"},
       {"workflow.at_once", count, "8", "Retries that run at the same time", 1, 1'000},
       {"workflow.lease", duration, "30s", "Renewed while a retry runs; a run whose process died is due again after it", second, hour},

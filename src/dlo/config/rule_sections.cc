@@ -33,7 +33,7 @@ constexpr std::array<Refusal, 11> not_yet = {{
     {"validation", by_engine},
     {"unregistered", by_engine},
     {"owner_effect", by_engine},
-    {"store_failure", "whoever reports is always told"},
+    {"store_failure", "it is workflow.store_failure, for the profiles of document 002"},
     {"claims_count", "it is declared with the queue"},
     {"form", "ask for a form with ?form="},
 }};
@@ -128,10 +128,11 @@ class Rules {
     return read ? *read : RetryPolicy{};
   }
 
-  /// What a report meets before it is kept (S2-10, S2-26).
+  /// What a report meets before it is kept (S2-2, S2-10, S2-26).
   void intake_of(const std::string& name) {
     const Config& config = reading_.config;
-    if (!is_set("workflow.max_size") && !is_set("workflow.strategy")) return;
+    const bool fallback = is_set("workflow.store_failure");
+    if (!is_set("workflow.max_size") && !is_set("workflow.strategy") && !fallback) return;
     auto profile = reading_.config.rules.find(name);
     if (!profile) return;
     profile->capacity.records = config.count("workflow.max_size");
@@ -139,6 +140,11 @@ class Rules {
                                              Strategy::manual, Strategy::disabled};
     for (const Strategy each : all) {
       if (name_of(each) == config.text("workflow.strategy")) profile->strategy = each;
+    }
+    if (fallback) {
+      profile->store_failure = config.text("workflow.store_failure") == "memory"
+                                   ? StoreFailure::memory_fallback
+                                   : StoreFailure::reject;
     }
     reading_.config.rules.set(std::move(*profile));
   }

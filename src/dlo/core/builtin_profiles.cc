@@ -246,6 +246,7 @@ Profile workflow() {
   p.reasons.invalid_schema = "validation";
   p.crash_counts = false;
   p.store_failure = StoreFailure::memory_fallback;
+  p.skips = Skips::lose;
   p.owner_effect = OwnerEffect::fail_owner;
   p.replay_count = ReplayCount::carry_on;
   p.retention = {{"exhausted", days{7}, RetentionAct::archive}};
@@ -344,6 +345,7 @@ void add_jitter(RetryPolicy& policy) {
 Profile safe(Profile p) {
   p.name += "+safe";
   p.store_failure = StoreFailure::keep_source;
+  p.skips = Skips::record;
   p.crash_counts = true;
   p.invalid = InvalidAction::dead_letter;
   p.invalid_keeps_count = true;

@@ -8,14 +8,12 @@
 namespace dlo {
 namespace {
 
-/// Where failures go that a strategy does not want is a matter of `store_failure`.
 void add_lost_reports(const Profile& profile, std::vector<std::string>& all) {
-  const bool lax = profile.store_failure == StoreFailure::memory_fallback;
-  if (lax) {
+  if (profile.store_failure == StoreFailure::memory_fallback) {
     all.emplace_back(
-        "a failure the office cannot take is refused, not kept (store_failure: memory_fallback)");
+        "a failure the office cannot take is kept in memory only (store_failure: memory_fallback)");
   }
-  if (lax && profile.strategy != Strategy::automatic) {
+  if (profile.skips == Skips::lose && profile.strategy != Strategy::automatic) {
     all.push_back("failures that its strategy does not want are not kept (strategy: " +
                   std::string(name_of(profile.strategy)) + ")");
   }

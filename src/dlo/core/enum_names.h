@@ -43,6 +43,8 @@ template <>
 inline constexpr std::array<std::string_view, 4> enum_names<Strategy>{"automatic", "selective",
                                                                       "manual", "disabled"};
 template <>
+inline constexpr std::array<std::string_view, 2> enum_names<Skips>{"lose", "record"};
+template <>
 inline constexpr std::array<std::string_view, 3> enum_names<RetentionAct>{"archive", "discard",
                                                                           "expire"};
 template <>

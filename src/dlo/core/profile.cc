@@ -69,6 +69,9 @@ std::string_view name_of(FirstAttempt value) noexcept {
 std::string_view name_of(Strategy value) noexcept {
   return enum_name(value);
 }
+std::string_view name_of(Skips value) noexcept {
+  return enum_name(value);
+}
 std::string_view name_of(RetentionAct value) noexcept {
   return enum_name(value);
 }

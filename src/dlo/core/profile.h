@@ -56,7 +56,7 @@ enum class Placement : std::uint8_t { requeue, delayed, in_office, hold };
 enum class StoreFailure : std::uint8_t {
   keep_source,      // whoever reported it is told, and keeps it
   reject,           // the same: fail closed
-  memory_fallback,  // document 002 keeps it in memory meanwhile. Not built: as `reject`
+  memory_fallback,  // kept in memory until the office writes again (S2-2); gone with the process
 };
 enum class OwnerEffect : std::uint8_t { none, mark_published, permanently_failed, fail_owner };
 enum class ReplayCount : std::uint8_t { restart, carry_on };
@@ -65,6 +65,11 @@ enum class FirstAttempt : std::uint8_t {
   estimated,  // died_at - 5 s x count, as document 001 does (S1-23)
 };
 enum class Strategy : std::uint8_t { automatic, selective, manual, disabled };
+/// What becomes of a failure that the strategy does not want.
+enum class Skips : std::uint8_t {
+  lose,    // whoever reported it keeps it
+  record,  // kept all the same, and not retried
+};
 
 /// Tries inside one attempt (step 4). They never move the outer counters.
 struct InnerPipeline {
@@ -131,6 +136,7 @@ struct Profile {
   std::optional<std::uint32_t> replay_limit;  // more replays than this are a loop (S4-22)
   FirstAttempt first_attempt = FirstAttempt::measured;
   Strategy strategy = Strategy::automatic;
+  Skips skips = Skips::record;
   InnerPipeline inner;
   std::vector<RetentionRule> retention;
   Capacity capacity;
@@ -178,6 +184,7 @@ inline constexpr std::string_view default_profile_name = "standard";
 [[nodiscard]] std::string_view name_of(ReplayCount value) noexcept;
 [[nodiscard]] std::string_view name_of(FirstAttempt value) noexcept;
 [[nodiscard]] std::string_view name_of(Strategy value) noexcept;
+[[nodiscard]] std::string_view name_of(Skips value) noexcept;
 [[nodiscard]] std::string_view name_of(RetentionAct value) noexcept;
 
 }  // namespace dlo

@@ -96,6 +96,7 @@ void profile_fields(Io& io, P& p) {
   io("replay_limit", p.replay_limit);
   io("first_attempt", p.first_attempt);
   io("strategy", p.strategy);
+  io("skips", p.skips);
   io("inner", p.inner);
   io("retention", p.retention);
   io("capacity", p.capacity);

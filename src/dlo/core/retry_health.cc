@@ -27,6 +27,13 @@ std::vector<RetryAlert> alerts_of(const RetryNumbers& numbers) {
                       "Fewer than half of all retries worked. Look at the newest "
                       "errors of what was retried."});
   }
+  if (numbers.in_memory > 0) {
+    alerts.push_back(
+        {"in_memory",
+         std::to_string(numbers.in_memory) +
+             " reports are kept in memory only, because the office cannot be written: "
+             "they are gone if this process dies. See what is wrong with the office."});
+  }
   return alerts;
 }
 

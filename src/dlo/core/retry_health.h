@@ -13,16 +13,17 @@ struct RetryNumbers {
   std::uint64_t exhausted = 0;
   std::uint64_t retry_success = 0;  // ever
   std::uint64_t retry_failed = 0;
+  std::uint64_t in_memory = 0;  // reports that the office could not take yet
   bool operator==(const RetryNumbers&) const = default;
 };
 
 struct RetryAlert {
-  std::string_view code;  // nearly_full, many_exhausted, few_succeed
+  std::string_view code;  // nearly_full, many_exhausted, few_succeed, in_memory
   std::string text;       // for people, with what to do
 };
 
 /// S2-43: more than 80 % full; more than 100 exhausted; fewer than half of all retries worked, once
-/// there was one.
+/// there was one. And what is in memory only, while there is any (R2-10).
 [[nodiscard]] std::vector<RetryAlert> alerts_of(const RetryNumbers& numbers);
 
 }  // namespace dlo

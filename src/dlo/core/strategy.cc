@@ -15,8 +15,8 @@ std::string_view skip_counter(std::string_view category) noexcept {
   return "skipped_permanent";
 }
 
-IntakeDecision kept_out(bool safe, std::string_view counter, std::string why) {
-  if (safe) {
+IntakeDecision kept_out(Skips skips, std::string_view counter, std::string why) {
+  if (skips == Skips::record) {
     why += "; recorded all the same, and not retried";
     return {Intake::record_not_retried, counter, std::move(why)};
   }
@@ -26,9 +26,9 @@ IntakeDecision kept_out(bool safe, std::string_view counter, std::string why) {
 
 }  // namespace
 
-IntakeDecision admits(Strategy strategy, std::string_view category, bool safe, bool requested) {
+IntakeDecision admits(Strategy strategy, std::string_view category, Skips skips, bool requested) {
   if (strategy == Strategy::disabled) {
-    return kept_out(safe, "skipped_disabled", "strategy disabled keeps no failures");
+    return kept_out(skips, "skipped_disabled", "strategy disabled keeps no failures");
   }
   if (requested) return {Intake::enqueue, "manually_enqueued", ""};
   switch (strategy) {
@@ -38,16 +38,16 @@ IntakeDecision admits(Strategy strategy, std::string_view category, bool safe, b
       if (std::ranges::find(curable, category) != curable.end()) {
         return {Intake::enqueue, "enqueued", ""};
       }
-      return kept_out(safe, skip_counter(category),
+      return kept_out(skips, skip_counter(category),
                       "strategy selective keeps transient, network and resource failures, not " +
                           std::string(category.empty() ? "unclassified" : category));
     }
     case Strategy::manual:
-      return kept_out(safe, "skipped_manual", "strategy manual keeps only what is asked for");
+      return kept_out(skips, "skipped_manual", "strategy manual keeps only what is asked for");
     case Strategy::disabled:
       break;
   }
-  return kept_out(true, "skipped_disabled", "unknown strategy");
+  return kept_out(Skips::record, "skipped_disabled", "unknown strategy");
 }
 
 }  // namespace dlo

@@ -26,9 +26,9 @@ struct IntakeDecision {
 };
 
 /// Whether a failure of `category` goes into the office. `requested`: a person or the program asked
-/// for this one. With `safe`, what the strategy would not keep is recorded all the same and not
-/// retried: a strategy may save work, never lose a message.
-[[nodiscard]] IntakeDecision admits(Strategy strategy, std::string_view category, bool safe,
+/// for this one. With `Skips::record`, what the strategy would not keep is recorded all the same
+/// and not retried: a strategy may save work, never lose a message.
+[[nodiscard]] IntakeDecision admits(Strategy strategy, std::string_view category, Skips skips,
                                     bool requested = false);
 
 }  // namespace dlo

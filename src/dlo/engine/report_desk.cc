@@ -52,38 +52,46 @@ Result<Plan> ReportDesk::decide(Report& report, TimePoint now) {
   return plan;
 }
 
-Result<std::vector<Reported>> ReportDesk::report(std::vector<Report> reports, const Also& also) {
+Result<ReportDesk::Draft> ReportDesk::draw_up(std::vector<Report> reports, const Also& also) {
   const TimePoint now = clock_.now();
-  std::vector<Reported> answers;
-  std::vector<std::optional<std::size_t>> places;  // of each report's append among the changes
-  std::vector<Change> changes;
+  Draft draft;
   std::map<std::string, DeathToll> tolls;  // by who tells of them
   for (Report& report : reports) {
     auto plan = decide(report, now);
     if (!plan) return plan.error();
-    Reported& answer = answers.emplace_back();
-    auto& place = places.emplace_back();
-    for (Change& change : plan->changes) changes.push_back(std::move(change));
+    Reported& answer = draft.answers.emplace_back();
+    auto& place = draft.places.emplace_back();
+    for (Change& change : plan->changes) draft.changes.push_back(std::move(change));
     if (plan->kind == Plan::Kind::dead || plan->kind == Plan::Kind::wait) {
-      place = changes.size();
+      place = draft.changes.size();
       answer.record = plan->record->id;
-      writer_.write({}, plan->record, std::move(plan->attempts), now, changes);
-      tolls[report.by].add(changes.back());
+      writer_.write({}, plan->record, std::move(plan->attempts), now, draft.changes);
+      tolls[report.by].add(draft.changes.back());
     }
     answer.decision = std::move(plan->decision);
     answer.rules = rules_;
   }
   for (const auto& [by, toll] : tolls) {
-    if (auto entry = toll.entry(by, now)) changes.emplace_back(std::move(*entry));
+    if (auto entry = toll.entry(by, now)) draft.changes.emplace_back(std::move(*entry));
   }
-  if (also) also(answers, changes);
-  if (changes.empty()) return answers;
-  const auto applied = office_.apply(changes);
+  if (also) also(draft.answers, draft.changes);
+  return draft;
+}
+
+Result<std::vector<Reported>> ReportDesk::write(Draft draft) {
+  if (draft.changes.empty()) return std::move(draft.answers);
+  const auto applied = office_.apply(draft.changes);
   if (!applied) return applied.error();
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (places[i]) answers[i].effect = (*applied)[*places[i]].effect;
+  for (std::size_t i = 0; i < draft.answers.size(); ++i) {
+    if (draft.places[i]) draft.answers[i].effect = (*applied)[*draft.places[i]].effect;
   }
-  return answers;
+  return std::move(draft.answers);
+}
+
+Result<std::vector<Reported>> ReportDesk::report(std::vector<Report> reports, const Also& also) {
+  auto draft = draw_up(std::move(reports), also);
+  if (!draft) return draft.error();
+  return write(std::move(*draft));
 }
 
 }  // namespace dlo

@@ -49,7 +49,16 @@ class ReportDesk {
   /// Adds what is to be written in the same list, knowing what was decided (effects not yet).
   using Also = std::function<void(const std::vector<Reported>&, std::vector<Change>&)>;
 
-  /// All or none, together with what `also` adds. An error: nothing is kept.
+  /// What is decided of some reports, and what has to be written for it.
+  struct Draft {
+    std::vector<Reported> answers;  // effects not yet
+    std::vector<Change> changes;
+    std::vector<std::optional<std::size_t>> places;  // of each report's append among the changes
+  };
+  [[nodiscard]] Result<Draft> draw_up(std::vector<Report> reports, const Also& also = {});
+  /// All or none. An error: nothing is kept.
+  [[nodiscard]] Result<std::vector<Reported>> write(Draft draft);
+  /// Both, together with what `also` adds.
   [[nodiscard]] Result<std::vector<Reported>> report(std::vector<Report> reports,
                                                      const Also& also = {});
 

@@ -18,8 +18,7 @@ double utilisation_of(const Capacity& capacity, std::uint64_t used) noexcept {
 
 IntakeDecision ReportIntake::admit(const Profile& profile, std::string_view category,
                                    bool requested) {
-  const bool safe = profile.store_failure != StoreFailure::memory_fallback;
-  IntakeDecision decision = admits(profile.strategy, category, safe, requested);
+  IntakeDecision decision = admits(profile.strategy, category, profile.skips, requested);
   count(decision.counter);
   return decision;
 }
@@ -28,9 +27,12 @@ Result<ReportIntake::Places> ReportIntake::places(const Profile& profile) {
   Places places;
   if (!profile.capacity.records) return places;
   places.held = std::unique_lock(door_);
+  const std::uint64_t held = shelf_.size();  // first: what moves meanwhile is rather counted twice
   const auto numbers = office_.aggregate({});
   if (!numbers) return numbers.error();
-  places.free = places_left(profile.capacity, {open_dead_letters(*numbers), 0});
+  const std::uint64_t open = open_dead_letters(*numbers);
+  last_open_.store(open);
+  places.free = places_left(profile.capacity, {open + held, 0});
   return places;
 }
 

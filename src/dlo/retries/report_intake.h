@@ -9,6 +9,7 @@
 
 #include "dlo/core/profile.h"
 #include "dlo/core/strategy.h"
+#include "dlo/retries/fallback_shelf.h"
 #include "dlo/store/office.h"
 
 namespace dlo {
@@ -18,7 +19,8 @@ namespace dlo {
 /// any thread.
 class ReportIntake {
  public:
-  explicit ReportIntake(Office& office) : office_(office) {}
+  /// What is on `shelf` takes places too. References outlive it.
+  ReportIntake(Office& office, const FallbackShelf& shelf) : office_(office), shelf_(shelf) {}
 
   [[nodiscard]] IntakeDecision admit(const Profile& profile, std::string_view category,
                                      bool requested);
@@ -31,15 +33,24 @@ class ReportIntake {
   };
   [[nodiscard]] Result<Places> places(const Profile& profile);
   [[nodiscard]] static Error full(const Profile& profile);
-  void refused_as_full() { count("refused_full"); }
+  /// How many were open when somebody last looked.
+  [[nodiscard]] std::uint64_t last_open() const noexcept { return last_open_.load(); }
 
-  /// By the names of `IntakeDecision::counter`, and `refused_full`; since the server was started.
+  void refused_as_full() { count("refused_full"); }
+  // What became of those that were let in (R2-10).
+  void persisted() { count("persisted"); }
+  void kept_in_memory() { count("in_memory"); }
+  void rejected() { count("rejected"); }
+
+  /// By the names of `IntakeDecision::counter` and those above; since the server was started.
   [[nodiscard]] std::map<std::string, std::uint64_t> counts() const;
 
  private:
   void count(std::string_view name);
 
   Office& office_;
+  const FallbackShelf& shelf_;
+  std::atomic<std::uint64_t> last_open_{0};
   std::mutex door_;
   mutable std::mutex mutex_;
   std::map<std::string, std::uint64_t, std::less<>> counts_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dlo/core/dependencies.h"
+#include "dlo/core/fallback.h"
 #include "dlo/core/id.h"
 #include "dlo/core/spelling.h"
 
@@ -76,7 +77,10 @@ void fill_in(TaskReport& task, bool named) {
 
 }  // namespace
 
-TaskDesk::TaskDesk(Parts parts) : parts_(std::move(parts)), intake_(parts_.office) {}
+TaskDesk::TaskDesk(Parts parts)
+    : parts_(std::move(parts)),
+      shelf_(parts_.office, {parts_.log, parts_.shelved}),
+      intake_(parts_.office, shelf_) {}
 
 void TaskDesk::use(const ProfileBook& rules) {
   const std::lock_guard lock(mutex_);
@@ -165,24 +169,76 @@ void TaskDesk::write_one(ReportDesk& desk, const TaskReport& report, TaskAnswer&
   };
   auto reported =
       desk.report({report.report}, also ? ReportDesk::Also(adding) : ReportDesk::Also());
-  if (!reported) return refuse(answer, reported.error());
-  tell(answer, report, std::move(reported->front()));
+  if (reported) return told(answer, report, std::move(reported->front()));
+  // What is written with it belongs to somebody who can ask again.
+  if (!also) return not_written(desk, report, answer, reported.error());
+  reject(answer, reported.error());
+}
+
+void TaskDesk::told(TaskAnswer& answer, const TaskReport& report, Reported reported) {
+  if (reported.record) intake_.persisted();
+  tell(answer, report, std::move(reported));
+}
+
+void TaskDesk::reject(TaskAnswer& answer, const Error& met) {
+  if (met.code != Code::invalid_argument) {
+    intake_.rejected();
+    shelf_.note_rejected();
+  }
+  refuse(answer, met);
+}
+
+std::optional<Error> TaskDesk::in_the_way(const Profile& profile) {
+  if (profile.store_failure != StoreFailure::memory_fallback || shelf_.size() == 0) return {};
+  return shelf_.settle();
+}
+
+void TaskDesk::not_written(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
+                           const Error& met) {
+  const Profile& profile = desk.rules().profile();
+  const bool may_wait = falls_back(profile.store_failure, met.code) && report.depends_on.empty();
+  if (may_wait && put_on_shelf(desk, report, answer)) return;
+  reject(answer, met);
+}
+
+bool TaskDesk::put_on_shelf(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer) {
+  auto draft = desk.draw_up({report.report});
+  if (!draft) return false;
+  Reported reported = std::move(draft->answers.front());
+  if (reported.record) {
+    const auto& append = std::get<Append>(draft->changes[*draft->places.front()]);
+    Shelved one{append.record, append.attempts, {}};
+    one.changes = std::move(draft->changes);
+    const auto kept =
+        shelf_.add(std::move(one), desk.rules().profile().capacity, intake_.last_open());
+    if (kept == FallbackShelf::Kept::no_room) return false;
+    if (kept == FallbackShelf::Kept::merged) {
+      reported.effect = Effect::merged;
+    } else {
+      intake_.kept_in_memory();
+    }
+    answer.durable = false;
+  }
+  tell(answer, report, std::move(reported));
+  return true;
 }
 
 void TaskDesk::report_at(ReportDesk& desk, std::vector<TaskReport>& reports, const Places& places,
                          std::vector<TaskAnswer>& answers) {
-  const auto room = intake_.places(desk.rules().profile());
+  const Profile& profile = desk.rules().profile();
+  const auto before = in_the_way(profile);
+  const auto room = before ? Result<ReportIntake::Places>(*before) : intake_.places(profile);
   std::vector<Report> written;
   Places let_in;
   for (const std::size_t place : places) {
     if (!room) {
-      refuse(answers[place], room.error());
+      not_written(desk, reports[place], answers[place], room.error());
     } else if (let_in.size() < room->free) {
       written.push_back(reports[place].report);
       let_in.push_back(place);
     } else {
       intake_.refused_as_full();
-      refuse(answers[place], ReportIntake::full(desk.rules().profile()));
+      refuse(answers[place], ReportIntake::full(profile));
     }
   }
   if (let_in.empty()) return;
@@ -191,9 +247,9 @@ void TaskDesk::report_at(ReportDesk& desk, std::vector<TaskReport>& reports, con
   for (std::size_t i = 0; i < let_in.size(); ++i) {
     const std::size_t place = let_in[i];
     if (reported) {
-      tell(answers[place], reports[place], std::move((*reported)[i]));
+      told(answers[place], reports[place], std::move((*reported)[i]));
     } else if (alone) {
-      refuse(answers[place], reported.error());
+      not_written(desk, reports[place], answers[place], reported.error());
     } else {
       write_one(desk, reports[place], answers[place], {});
     }
@@ -214,7 +270,7 @@ void TaskDesk::write_waiting(ReportDesk& desk, const TaskReport& report, TaskAns
   if (!ticket && ticket.error().code == Code::conflict) {
     return refuse(answer, "cycle", ticket.error());
   }
-  if (!ticket) return refuse(answer, ticket.error());
+  if (!ticket) return reject(answer, ticket.error());
   bool waits = false;
   write_one(desk, report, answer, [&](const TaskAnswer& told, std::vector<Change>& changes) {
     TaskAnswer held = told;
@@ -244,9 +300,12 @@ TaskAnswer TaskDesk::report(TaskReport report, const Also& also) {
 void TaskDesk::write_alone(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
                            const Also& also) {
   const Profile& profile = desk.rules().profile();
-  const auto room = intake_.places(profile);
-  if (!room) {
-    refuse(answer, room.error());
+  const auto before = in_the_way(profile);
+  const auto room = before ? Result<ReportIntake::Places>(*before) : intake_.places(profile);
+  if (!room && !also) {
+    not_written(desk, report, answer, room.error());
+  } else if (!room) {
+    reject(answer, room.error());
   } else if (room->free == 0) {
     intake_.refused_as_full();
     refuse(answer, ReportIntake::full(profile));

@@ -14,6 +14,7 @@
 #include "dlo/engine/clock.h"
 #include "dlo/engine/report_desk.h"
 #include "dlo/retries/dependencies.h"
+#include "dlo/retries/fallback_shelf.h"
 #include "dlo/retries/report_intake.h"
 #include "dlo/retries/task_report.h"
 #include "dlo/store/office.h"
@@ -22,7 +23,8 @@ namespace dlo {
 
 /// Where programs hand failed tasks over (S2-16, S2-18): the profile named classifies and decides,
 /// its strategy says what is wanted and its capacity how many; what is kept is durable before it is
-/// answered, and whatever is not is told why.
+/// answered, unless the profile has it in memory while the office cannot be written and the answer
+/// says so; and whatever is not kept is told why.
 /// Threads  Any method from any thread.
 class TaskDesk {
  public:
@@ -34,8 +36,10 @@ class TaskDesk {
     ProfileBook rules{};  // until `use` says otherwise
     RegexCompiler regex{};
     CustomBackoffs custom{};
-    bool enabled = true;                   // false: nothing is taken in (S2-9)
-    Dependencies* dependencies = nullptr;  // null: nothing can be waited for
+    bool enabled = true;                            // false: nothing is taken in (S2-9)
+    Dependencies* dependencies = nullptr;           // null: nothing can be waited for
+    std::function<void(const std::string&)> log{};  // of what was in memory and is lost
+    std::function<void()> shelved{};                // there is something for the shelf to settle
   };
   explicit TaskDesk(Parts parts);
 
@@ -55,6 +59,7 @@ class TaskDesk {
   [[nodiscard]] std::shared_ptr<const RetryNames> names();
 
   [[nodiscard]] ReportIntake& intake() noexcept { return intake_; }
+  [[nodiscard]] FallbackShelf& shelf() noexcept { return shelf_; }
 
  private:
   using DeskPtr = std::shared_ptr<ReportDesk>;
@@ -73,8 +78,17 @@ class TaskDesk {
   void write_waiting(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
                      const Also& also);
   void write_one(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer, const Also& also);
+  void told(TaskAnswer& answer, const TaskReport& report, Reported reported);
+  void reject(TaskAnswer& answer, const Error& met);
+  /// What the office could not take: kept in memory if the profile says so, else refused.
+  void not_written(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
+                   const Error& met);
+  [[nodiscard]] bool put_on_shelf(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer);
+  /// Why nothing can be written under this profile now: others wait in memory, and come first.
+  [[nodiscard]] std::optional<Error> in_the_way(const Profile& profile);
 
   Parts parts_;
+  FallbackShelf shelf_;
   ReportIntake intake_;
   std::mutex mutex_;
   std::unordered_map<std::string, DeskPtr> desks_;

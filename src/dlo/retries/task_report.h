@@ -38,6 +38,7 @@ struct TaskAnswer {
   bool dlq_enqueued = false;
   std::string dlq_task_id{};  // of what was kept
   bool stored = false;
+  bool durable = true;  // false: in memory only, until the office can be written again (S2-2)
   std::optional<RecordId> id{};
   std::string policy{};  // by which it is retried
   std::optional<TimePoint> next_retry_at{};

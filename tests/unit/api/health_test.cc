@@ -1,6 +1,8 @@
 // What those who watch a server are told of its queues.
+#include <atomic>
 #include <gtest/gtest.h>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -79,6 +81,7 @@ class OfficeHealthTest : public Asking {
  protected:
   void start() override {
     options_.on_office_trouble = [this](const std::optional<Error>& trouble) {
+      const std::lock_guard lock(mutex_);
       log_.push_back(trouble ? trouble->detail : "well");
     };
     service_ = std::make_unique<Service>(flaky_, nullptr, clock_, options_);
@@ -89,11 +92,18 @@ class OfficeHealthTest : public Asking {
     return say("POST", "/v1/dead-letters", R"({"source":"orders","error":"boom"})").status();
   }
 
-  std::optional<Code> fault_;
+  std::vector<std::string> log() {
+    const std::lock_guard lock(mutex_);
+    return log_;
+  }
+
+  std::atomic<std::optional<Code>> fault_{std::nullopt};
+  std::mutex mutex_;
   std::vector<std::string> log_;
   testing::FlakyOffice flaky_{office_, [this](std::span<const Change>) -> std::optional<Error> {
-                                if (!fault_) return std::nullopt;
-                                return Error{*fault_, "disk", "no luck with the disk"};
+                                const auto met = fault_.load();
+                                if (!met) return std::nullopt;
+                                return Error{*met, "disk", "no luck with the disk"};
                               }};
 };
 
@@ -105,10 +115,10 @@ TEST_F(OfficeHealthTest, AnOfficeThatCannotWriteIsInTroubleUntilItCan) {
   EXPECT_EQ(health(), "office in trouble");
   EXPECT_EQ(get("/healthz").status(), 200) << "a restart would not help";
   EXPECT_EQ(get("/readyz").status(), 503);
-  fault_.reset();
+  fault_ = std::nullopt;
   EXPECT_EQ(get("/readyz").at("status"), "ok") << "though nobody wrote";
   EXPECT_EQ(health(), "ok");
-  EXPECT_EQ(log_, (std::vector<std::string>{"no luck with the disk", "well"})) << "once each";
+  EXPECT_EQ(log(), (std::vector<std::string>{"no luck with the disk", "well"})) << "once each";
 }
 
 TEST_F(OfficeHealthTest, WhatCannotBeWrittenIsToldWithTheCallersError) {  // S2-16, R2-10
@@ -125,7 +135,7 @@ TEST_F(OfficeHealthTest, WhatCannotBeWrittenIsToldWithTheCallersError) {  // S2-
   EXPECT_EQ(lines.status(), 207);
   EXPECT_TRUE(lines.says(R"("status":503,"code":"unavailable")")) << lines;
   EXPECT_TRUE(lines.says(R"("error":"card expired")")) << lines;
-  fault_.reset();
+  fault_ = std::nullopt;
   EXPECT_EQ(get("/v1/stats").at("open"), "0") << "no phantom";
 }
 
@@ -137,14 +147,14 @@ TEST_F(OfficeHealthTest, AServerWithoutRoomAsksForNoMoreUntilThereIsSome) {
             507);
   EXPECT_EQ(get("/readyz").at("status"), "full");
   EXPECT_EQ(get("/healthz").status(), 200) << "it lives, and a restart would not help";
-  fault_.reset();
+  fault_ = std::nullopt;
   EXPECT_EQ(get("/readyz").status(), 200) << "nobody reported since, and it knows all the same";
 }
 
 TEST_F(OfficeHealthTest, ADamagedOfficeStaysDamaged) {
   fault_ = Code::corrupt;
   EXPECT_GE(report(), 500);
-  fault_.reset();
+  fault_ = std::nullopt;
   EXPECT_EQ(report(), 201);
   EXPECT_EQ(health(), "office damaged");
   EXPECT_EQ(get("/readyz").status(), 503);

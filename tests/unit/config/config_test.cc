@@ -146,6 +146,23 @@ TEST(Config, TheSixSettingsOfDocument002AreTakenFromFileAndEnvironment) {  // S2
   EXPECT_EQ(nothing.duration("workflow.retry_interval"), Millis{0}) << "each at its own moment";
 }
 
+TEST(Config, WhatReportsMeetWhileTheOfficeIsDownIsSaidOnce) {  // S2-2, R2-10
+  const auto of = [](const ConfigReading& read, const char* name) {
+    EXPECT_EQ(problems_of(read), "");
+    return must(read.config.rules.find(name)).store_failure;
+  };
+  const auto unsaid = reading("workflow: {strategy: selective}\n");
+  EXPECT_EQ(of(unsaid, "workflow"), StoreFailure::memory_fallback);
+  EXPECT_EQ(of(unsaid, "workflow+safe"), StoreFailure::reject);
+  for (const char* name : {"workflow", "workflow+safe"}) {
+    EXPECT_EQ(of(reading("workflow: {store_failure: reject}\n"), name), StoreFailure::reject);
+    const auto memory = reading("", {{"DLO_WORKFLOW_STORE_FAILURE", "memory"}});
+    EXPECT_EQ(of(memory, name), StoreFailure::memory_fallback);
+  }
+  const auto skips = must(unsaid.config.rules.find("workflow+safe")).skips;
+  EXPECT_EQ(skips, Skips::record) << "another setting";
+}
+
 TEST(Config, ExecutorsAreNamedByTheirUsers) {  // S2-17, S2-35
   const auto read = reading(
       "executors:\n  llamaindex: {http: 'http://localhost:9/run'}\n"

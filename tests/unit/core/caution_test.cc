@@ -25,6 +25,7 @@ TEST(Caution, EveryExactProfileNamesItsSafeVariantAndWhatItRisks) {  // R10
   EXPECT_NE(said("kafka").find("holds its whole partition"), std::string::npos);
   EXPECT_NE(said("kafka").find("removed after 7d"), std::string::npos);
   EXPECT_NE(said("booking").find("invalid messages are dropped"), std::string::npos);
+  EXPECT_NE(said("workflow").find("kept in memory only"), std::string::npos);
 }
 
 TEST(Caution, WhoMendsEverythingInAProfileOfHisOwnHearsNothing) {
@@ -57,7 +58,7 @@ TEST(Caution, AProfileIsJudgedByWhatItSaysWhateverItWasMadeOf) {
     heard(
         [](Profile& own) {
           own.strategy = Strategy::selective;
-          own.store_failure = StoreFailure::memory_fallback;
+          own.skips = Skips::lose;
         },
         "(strategy: selective)");
     heard(

@@ -158,6 +158,9 @@ Profile some_profile() {
       *rc::gen::element(InvalidAction::dead_letter, InvalidAction::drop, InvalidAction::count);
   p.invalid_keeps_count = *rc::gen::arbitrary<bool>();
   p.crash_counts = *rc::gen::arbitrary<bool>();
+  p.skips = *rc::gen::element(Skips::lose, Skips::record);
+  p.store_failure = *rc::gen::element(StoreFailure::keep_source, StoreFailure::reject,
+                                      StoreFailure::memory_fallback);
   p.failure_abandons = *rc::gen::arbitrary<bool>();
   p.claims_count = *rc::gen::arbitrary<bool>();
   p.reasons.use_error_type = *rc::gen::arbitrary<bool>();

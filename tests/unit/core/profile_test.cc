@@ -26,6 +26,7 @@ TEST(Settings, AreThoseOfTheTable) {
   EXPECT_EQ(of("workflow").store_failure, StoreFailure::memory_fallback);  // D18
   EXPECT_EQ(of("workflow+safe").store_failure, StoreFailure::reject);
   EXPECT_EQ(of("kafka").store_failure, StoreFailure::keep_source);
+  EXPECT_EQ(of("workflow").skips, Skips::lose);                               // S2-27
   EXPECT_EQ(of("booking-outbox").owner_effect, OwnerEffect::mark_published);  // D17
   EXPECT_EQ(of("booking-retry-api").owner_effect, OwnerEffect::permanently_failed);
   EXPECT_EQ(of("durable").owner_effect, OwnerEffect::fail_owner);
@@ -43,6 +44,7 @@ TEST(Settings, EverySafeVariantKeepsTheSourceCountsCrashesAndKeepsInvalidOnes) {
   for (const Profile& profile : builtin_profiles()) {
     if (profile.name.find("+safe") == std::string::npos && profile.name != "standard") continue;
     EXPECT_NE(profile.store_failure, StoreFailure::memory_fallback) << profile.name;
+    EXPECT_EQ(profile.skips, Skips::record) << profile.name;
     EXPECT_TRUE(profile.crash_counts) << profile.name;
     EXPECT_EQ(profile.invalid, InvalidAction::dead_letter) << profile.name;
     EXPECT_TRUE(profile.invalid_keeps_count) << profile.name;

@@ -20,6 +20,7 @@ TEST(RetryHealth, AlertsAboveEachThresholdAndNotAtIt) {  // S2-43
   EXPECT_EQ(codes({.retry_success = 1, .retry_failed = 1}), "") << "exactly half";
   EXPECT_EQ(codes({.retry_success = 1, .retry_failed = 2}), "few_succeed ");
   EXPECT_EQ(codes({.retry_failed = 1}), "few_succeed ");
+  EXPECT_EQ(codes({.in_memory = 1}), "in_memory ") << "while there is any (R2-10)";
   EXPECT_EQ(codes({99.0, 500, 0, 9}), "nearly_full many_exhausted few_succeed ");
 }
 

@@ -21,8 +21,8 @@ class Strategies : public ::testing::TestWithParam<Row> {};
 
 TEST_P(Strategies, FollowTheTable) {
   const Row& row = GetParam();
-  const IntakeDecision plain = admits(row.strategy, row.category, false, row.requested);
-  const IntakeDecision safe = admits(row.strategy, row.category, true, row.requested);
+  const IntakeDecision plain = admits(row.strategy, row.category, Skips::lose, row.requested);
+  const IntakeDecision safe = admits(row.strategy, row.category, Skips::record, row.requested);
   EXPECT_EQ(plain.intake, row.plain);
   EXPECT_EQ(safe.intake, row.safe);
   EXPECT_EQ(plain.counter, row.counter);
@@ -56,10 +56,10 @@ INSTANTIATE_TEST_SUITE_P(S2_26, Strategies, ::testing::ValuesIn<Row>({
 
 TEST(StrategyReasons, SayWhatHappenedToTheFailure) {
   EXPECT_EQ(
-      admits(Strategy::selective, "permission", false).reason,
+      admits(Strategy::selective, "permission", Skips::lose).reason,
       "strategy selective keeps transient, network and resource failures, not permission; not "
       "recorded: the caller keeps it");
-  EXPECT_EQ(admits(Strategy::manual, "network", true).reason,
+  EXPECT_EQ(admits(Strategy::manual, "network", Skips::record).reason,
             "strategy manual keeps only what is asked for; recorded all the same, and not retried");
 }
 
