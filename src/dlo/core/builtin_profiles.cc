@@ -249,7 +249,7 @@ Profile workflow() {
   p.skips = Skips::lose;
   p.owner_effect = OwnerEffect::fail_owner;
   p.replay_count = ReplayCount::carry_on;
-  p.retention = {{"exhausted", days{7}, RetentionAct::archive}};
+  p.retention = {{"exhausted", days{7}, RetentionAct::archive, RetentionFrom::first_failure}};
   p.capacity.records = 10'000;
   p.exhausted_status = "exhausted";
   p.form = "workflow";
@@ -390,6 +390,7 @@ Profile workflow_safe() {
   p.summary = "As workflow, with corrected error words; a full or absent store is reported";
   p.rules = workflow_safe_rules();
   p.store_failure = StoreFailure::reject;
+  for (RetentionRule& rule : p.retention) rule.from = RetentionFrom::end;
   return p;
 }
 Profile durable_safe() {

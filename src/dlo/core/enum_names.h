@@ -48,6 +48,8 @@ template <>
 inline constexpr std::array<std::string_view, 3> enum_names<RetentionAct>{"archive", "discard",
                                                                           "expire"};
 template <>
+inline constexpr std::array<std::string_view, 2> enum_names<RetentionFrom>{"end", "first_failure"};
+template <>
 inline constexpr std::array<std::string_view, 6> enum_names<MatchKind>{
     "code", "status", "type", "substring", "word", "regex"};
 template <>

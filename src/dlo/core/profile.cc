@@ -75,5 +75,8 @@ std::string_view name_of(Skips value) noexcept {
 std::string_view name_of(RetentionAct value) noexcept {
   return enum_name(value);
 }
+std::string_view name_of(RetentionFrom value) noexcept {
+  return enum_name(value);
+}
 
 }  // namespace dlo

@@ -81,10 +81,16 @@ struct InnerPipeline {
 
 /// What becomes of a record of a given status when it is old.
 enum class RetentionAct : std::uint8_t { archive, discard, expire };
+/// From when on it grows old.
+enum class RetentionFrom : std::uint8_t {
+  end,            // its last sign of life: exhaustion, death, closing
+  first_failure,  // as document 002 has it (S2-45); for archiving only
+};
 struct RetentionRule {
   std::string status;  // a status name, or "open" | "closed"
   Millis age{0};
   RetentionAct act = RetentionAct::archive;
+  RetentionFrom from = RetentionFrom::end;
   bool operator==(const RetentionRule&) const = default;
 };
 
@@ -186,5 +192,6 @@ inline constexpr std::string_view default_profile_name = "standard";
 [[nodiscard]] std::string_view name_of(Strategy value) noexcept;
 [[nodiscard]] std::string_view name_of(Skips value) noexcept;
 [[nodiscard]] std::string_view name_of(RetentionAct value) noexcept;
+[[nodiscard]] std::string_view name_of(RetentionFrom value) noexcept;
 
 }  // namespace dlo

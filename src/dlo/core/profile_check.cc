@@ -143,6 +143,11 @@ Result<void> check_retention(const Profile& profile) {
     if (rule.age <= Millis{0} || rule.age > longest_duration) {
       return refuse(profile, "retention: age must be above 0s and at most 3650d.");
     }
+    if (rule.act != RetentionAct::archive && rule.from != RetentionFrom::end) {
+      return refuse(profile, "retention: " + std::string(name_of(rule.act)) +
+                                 " loses something, so it counts from the end, not from " +
+                                 in_quotes(name_of(rule.from)) + ".");
+    }
   }
   if (profile.exhausted_status != "pending" && profile.exhausted_status != "exhausted") {
     constexpr std::array<std::string_view, 2> states = {"pending", "exhausted"};

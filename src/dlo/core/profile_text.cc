@@ -51,6 +51,7 @@ void retention_fields(Io& io, P& p) {
   io("status", p.status);
   io("age", p.age);
   io("act", p.act);
+  io("from", p.from);
 }
 template <typename Io, typename P>
 void capacity_fields(Io& io, P& p) {

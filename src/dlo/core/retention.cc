@@ -21,8 +21,9 @@ bool is_out_of_reach(Status status) noexcept {
   return is_live(status) || carries_lease(status);
 }
 
-TimePoint counted_from(const RetentionTimes& times, RetentionAct act) noexcept {
-  return act == RetentionAct::archive ? times.failed_at : times.touched_at;
+TimePoint counted_from(const RetentionTimes& times, const RetentionRule& rule) noexcept {
+  const bool early = rule.from == RetentionFrom::first_failure && rule.act == RetentionAct::archive;
+  return early ? times.failed_at : times.touched_at;
 }
 
 std::uint64_t sum(std::uint64_t a, std::uint64_t b) noexcept {
@@ -56,7 +57,7 @@ std::optional<RetentionAct> due(std::span<const RetentionRule> rules, Status sta
   }
   for (const RetentionRule& rule : rules) {
     if (!covers(rule, status) || !may(status, rule.act)) continue;
-    if (now - counted_from(times, rule.act) > rule.age) return rule.act;
+    if (now - counted_from(times, rule) > rule.age) return rule.act;
   }
   return std::nullopt;
 }
@@ -69,7 +70,7 @@ std::optional<TimePoint> due_at(std::span<const RetentionRule> rules, Status sta
   if (times.expires_at && may(status, RetentionAct::expire)) take(*times.expires_at);
   for (const RetentionRule& rule : rules) {
     if (!covers(rule, status) || !may(status, rule.act)) continue;
-    take(counted_from(times, rule.act) + rule.age + Millis{1});
+    take(counted_from(times, rule) + rule.age + Millis{1});
   }
   return first;
 }

@@ -13,7 +13,7 @@ namespace dlo {
 
 /// The times of a record that retention looks at.
 struct RetentionTimes {
-  TimePoint failed_at{};   // first failure: what "older than" means for archiving (S2-45)
+  TimePoint failed_at{};   // first failure: what "older than" means in document 002 (S2-45)
   TimePoint touched_at{};  // last sign of life: death, failure or closing, the latest
   std::optional<TimePoint> expires_at;  // its own time to live (S0-55)
   bool operator==(const RetentionTimes&) const = default;
@@ -22,8 +22,8 @@ struct RetentionTimes {
 
 /// Which act is due at `now`, if any (D19). Pure and total.
 /// - Its own time to live comes first; then the rules, in order, and the first that is due acts.
-/// - `archive` counts from the first failure, as document 002 does; `discard` and `expire`, which
-///   lose something (R8), from the last sign of life.
+/// - Counted from the last sign of life, or, for `archive` and where the rule says so, from the
+///   first failure, as document 002 does. What loses something (R8) never does the latter.
 /// - Never for live messages, never while a lease is out, and never an act that is no legal
 ///   transition: so nothing expires out of quarantine.
 [[nodiscard]] std::optional<RetentionAct> due(std::span<const RetentionRule> rules, Status status,

@@ -166,7 +166,10 @@ Profile some_profile() {
   p.reasons.use_error_type = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) p.replay_limit = *rc::gen::arbitrary<std::uint32_t>();
   if (*rc::gen::arbitrary<bool>()) p.capacity.bytes = *rc::gen::arbitrary<std::uint64_t>();
-  if (*rc::gen::arbitrary<bool>()) p.retention = {{"open", Millis{1}, RetentionAct::archive}};
+  if (*rc::gen::arbitrary<bool>()) {
+    p.retention = {{"open", Millis{1}, RetentionAct::archive,
+                    *rc::gen::element(RetentionFrom::end, RetentionFrom::first_failure)}};
+  }
   return p;
 }
 

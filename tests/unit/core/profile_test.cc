@@ -33,8 +33,12 @@ TEST(Settings, AreThoseOfTheTable) {
   EXPECT_EQ(of("workflow").capacity.records, 10'000U);  // D20
   EXPECT_EQ(of("kafka").capacity.bytes, 10'737'418'240U);
   EXPECT_EQ(of("workflow").retention,
-            (std::vector<RetentionRule>{{"exhausted", 24h * 7, RetentionAct::archive}}));  // D19
-  EXPECT_EQ(of("kafka").retention.front().age, Millis{604'800'000});                       // S4-29
+            (std::vector<RetentionRule>{{"exhausted", 24h * 7, RetentionAct::archive,
+                                         RetentionFrom::first_failure}}));  // D19
+  EXPECT_EQ(of("workflow+safe").retention,
+            (std::vector<RetentionRule>{
+                {"exhausted", 24h * 7, RetentionAct::archive, RetentionFrom::end}}));
+  EXPECT_EQ(of("kafka").retention.front().age, Millis{604'800'000});  // S4-29
   EXPECT_TRUE(of("booking").retention.empty());
   EXPECT_EQ(of("workflow").exhausted_status, "exhausted");
   EXPECT_EQ(of("kafka").replay_limit, 3U);
@@ -92,6 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Check, RefusedProfile, ::testing::ValuesIn<Refusal>({
     {"UnknownInnerCategory", [](Profile& p) { p.inner.retry_on = {"netwrk"}; }, "did you mean \"network\""},
     {"TooManyInnerRetries", [](Profile& p) { p.inner.retries = 101; }, "at most 100"},
     {"UnknownStatus", [](Profile& p) { p.retention = {{"pendng", Millis{1}, RetentionAct::expire}}; }, "did you mean \"pending\""},
+    {"ALossFromTheFirstFailure", [](Profile& p) { p.retention = {{"pending", Millis{1}, RetentionAct::expire, RetentionFrom::first_failure}}; }, "counts from the end"},
     {"NoAge", [](Profile& p) { p.retention = {{"pending", Millis{0}, RetentionAct::expire}}; }, "age"},
     {"BadExhaustedStatus", [](Profile& p) { p.exhausted_status = "resolved"; }, "Valid: pending, exhausted"},
     {"StageTwice", [](Profile& p) { p.validation = {Stage::decode, Stage::decode}; }, "twice"},

@@ -18,7 +18,8 @@ constexpr auto archive = RetentionAct::archive;
 constexpr auto discard = RetentionAct::discard;
 constexpr auto expire = RetentionAct::expire;
 
-const Rules workflow = {{"exhausted", days{7}, archive}};                      // S2-45
+const Rules workflow = {{"exhausted", days{7}, archive, RetentionFrom::first_failure}};  // S2-45
+const Rules workflow_safe = {{"exhausted", days{7}, archive}};
 const Rules kafka = {{"open", days{7}, expire}, {"closed", days{7}, expire}};  // S4-29
 const Rules service_bus = {{"closed", days{30}, discard}};                     // S0-56
 
@@ -55,6 +56,9 @@ INSTANTIATE_TEST_SUITE_P(D19, Retention, ::testing::ValuesIn<Row>({
     {"S2_45_ExhaustedLongerThanAWeek",   workflow, Status::exhausted,   failed(days{7} + 1ms),                 archive},
     {"S2_45_NotAtExactlyAWeek",          workflow, Status::exhausted,   failed(days{7}),                       std::nullopt},
     {"S2_45_ByTheFirstFailure",          workflow, Status::exhausted,   failed_and_touched(days{8}, days{1}),  archive},
+    {"S2_45_SafelyByTheEnd",             workflow_safe, Status::exhausted, failed_and_touched(days{99}, days{7}), std::nullopt},
+    {"S2_45_SafelyAfterAWeekOfThat",     workflow_safe, Status::exhausted, failed_and_touched(days{99}, days{7} + 1ms), archive},
+    {"R8_ALossNeverCountsFromTheFirst",  {{"open", days{7}, expire, RetentionFrom::first_failure}}, Status::pending, failed_and_touched(days{99}, days{1}), std::nullopt},
     {"S2_45_OnlyExhausted",              workflow, Status::pending,     failed(days{99}),                      std::nullopt},
     {"S4_29_OpenOnesExpireAfterAWeek",   kafka,    Status::pending,     failed(days{8}),                       expire},
     {"S4_29_ClosedOnesToo",              kafka,    Status::resolved,    failed(days{8}),                       expire},

@@ -27,7 +27,7 @@ class RetentionKeeperTest : public JobsTest {
     record->profile = profile;
     record->status = status;
     record->first_failed_at = failed_at;
-    record->died_at = failed_at + 7min;
+    record->last_failed_at = record->died_at = failed_at + 7min;
     const Change change = Append{record, {}};
     must(office_.apply({&change, 1}));
   }
@@ -42,6 +42,16 @@ TEST_F(RetentionKeeperTest, WhatFailedMoreThanAWeekAgoAndIsExhaustedIsArchived) 
   EXPECT_EQ(status_of(0), Status::archived);
   EXPECT_EQ(must(office_.aggregate({})).lifetime.archived, 1U) << "counted (S2-25)";
   EXPECT_EQ(sweep(noon + days{8}), 0U) << "once";
+}
+
+TEST_F(RetentionKeeperTest, TheSafeProfileCountsTheWeekFromWhenItWasExhausted) {  // S2-45
+  const TimePoint exhausted = noon + 7min;
+  exhaust(0, "workflow+safe", noon);
+  EXPECT_EQ(sweep(noon + days{7} + 1ms), 0U);
+  EXPECT_EQ(sweep(exhausted + days{7}), 0U);
+  EXPECT_EQ(status_of(0), Status::exhausted);
+  EXPECT_EQ(sweep(exhausted + days{7} + 1ms), 1U);
+  EXPECT_EQ(status_of(0), Status::archived);
 }
 
 TEST_F(RetentionKeeperTest, WhatIsStillRetriedOrHasNoSuchRuleStays) {  // S2-45
@@ -67,6 +77,19 @@ TEST_F(RetentionKeeperTest, ARestoreKnowsTheWayBack) {
   exhaust(0, "workflow", noon);
   sweep(noon + days{8});
   EXPECT_EQ(must(former_of(office_, id_of(0), Status::archived)).status, Status::exhausted);
+}
+
+TEST_F(RetentionKeeperTest, ARestartForgetsNothingOfTheWeek) {
+  exhaust(0, "workflow+safe", noon);
+  ManualClock clock{noon + 7min + days{7}};
+  {
+    JobRunner runner(office_, book_, clock, {});
+    runner.stop();
+  }
+  EXPECT_EQ(status_of(0), Status::exhausted);
+  clock.advance(1ms);
+  JobRunner restarted(office_, book_, clock, {});
+  EXPECT_TRUE(testing::eventually([&] { return status_of(0) == Status::archived; }));
 }
 
 TEST_F(RetentionKeeperTest, TheRunnerLooksAtTheStartAndThenEveryHour) {
