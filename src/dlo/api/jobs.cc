@@ -10,6 +10,7 @@
 #include "dlo/api/curtain.h"
 #include "dlo/api/idempotency.h"
 #include "dlo/api/job_answers.h"
+#include "dlo/core/acts.h"
 #include "dlo/core/duration.h"
 #include "dlo/core/header_class.h"
 #include "dlo/core/spelling.h"
@@ -170,9 +171,9 @@ void read_wanted(JsonFields& fields, Wanted& wanted) {
   if (fields.has("expect")) wanted.expect = fields.number("expect");
 }
 
-/// Whoever removes much says how much they believe it is (S2-23): nothing happens if it is not so.
-/// Counted to the end, unlike a preview.
-Result<void> check_count(Office& office, const Job& job, std::uint64_t expected) {
+/// Of the very set that the job is about, counted to the end, unlike a preview.
+Result<void> check_expected(Office& office, const Job& job, std::optional<std::uint64_t> expected) {
+  if (!expected) return {};
   std::uint64_t count = 0;
   std::optional<JobPlace> place = JobPlace{};
   while (place) {
@@ -181,13 +182,7 @@ Result<void> check_count(Office& office, const Job& job, std::uint64_t expected)
     count += page->rows.size();
     place = page->next;
   }
-  count = std::min(count, job.spec.limit.value_or(UINT64_MAX));
-  if (count == expected) return {};
-  return Error{
-      Code::conflict, "api.jobs",
-      "There are " + std::to_string(count) + " dead letters, not " + std::to_string(expected) +
-          ". Nothing was changed; if these are meant, say \"expect\": " + std::to_string(count) +
-          "."};
+  return check_count(std::min(count, job.spec.limit.value_or(UINT64_MAX)), *expected);
 }
 
 std::uint32_t draw() {
@@ -206,9 +201,12 @@ Result<void> find_recipe(Office& office, JobSpec& spec) {
 }
 
 /// What it would do. Nothing is kept.
-HttpResponse dry_run(const JobParts& parts, const Request& request, JobSpec spec) {
-  const auto job = parts.book.draw_up(std::move(spec), "", request.actor.name, request.now);
+HttpResponse dry_run(const JobParts& parts, const Request& request, Wanted wanted) {
+  const auto job = parts.book.draw_up(std::move(wanted.spec), "", request.actor.name, request.now);
   if (!job) return problem_of(job.error());
+  if (auto same = check_expected(parts.office, *job, wanted.expect); !same) {
+    return problem_of(same.error());
+  }
   const auto preview = parts.book.preview(*job);
   if (!preview) return problem_of(preview.error());
   JsonWriter json;
@@ -231,6 +229,9 @@ HttpResponse keep_job(const JobParts& parts, const Request& request, Wanted want
   auto job = parts.book.draw_up(std::move(wanted.spec), job_id(request.now, draw()),
                                 request.actor.name, request.now);
   if (!job) return problem_of(job.error());
+  if (auto same = check_expected(parts.office, *job, wanted.expect); !same) {
+    return problem_of(same.error());
+  }
   const auto preview = parts.book.preview(*job);
   if (!preview) return problem_of(preview.error());
   std::vector<Change> also;
@@ -277,14 +278,7 @@ HttpResponse plan_job(const JobParts& parts, const Request& request) {
     const auto fine = curtain_of(request).check(*recipe, request);
     if (!fine) return problem_of(fine.error());
   }
-  if (wanted.expect) {
-    const auto drawn = parts.book.draw_up(wanted.spec, "", request.actor.name, request.now);
-    if (!drawn) return problem_of(drawn.error());
-    if (auto same = check_count(parts.office, *drawn, *wanted.expect); !same) {
-      return problem_of(same.error());
-    }
-  }
-  if (wanted.dry_run) return dry_run(parts, request, std::move(wanted.spec));
+  if (wanted.dry_run) return dry_run(parts, request, std::move(wanted));
   return keep_job(parts, request, std::move(wanted));
 }
 

@@ -95,6 +95,7 @@ void add_retries(CLI::App& app, Parsed& parsed, Context& context) {
       };
     });
   }
+  add_retries_clear({app, context, parsed.verb}, command);
 }
 
 void add_config(CLI::App& app, Parsed& parsed, Context& context) {

@@ -26,6 +26,7 @@ struct Grammar {
 };
 
 void add_report(const Grammar& grammar);
+void add_retries_clear(const Grammar& grammar, CLI::App* retries);
 void add_rules(const Grammar& grammar);  // explain, profile
 void add_acts(const Grammar& grammar);   // resolve, archive, discard, restore, retry, note, tag
 void add_replay(const Grammar& grammar);

@@ -1,6 +1,7 @@
 #include "dlo/core/acts.h"
 
 #include <array>
+#include <string>
 
 namespace dlo {
 namespace {
@@ -74,6 +75,14 @@ SentOutcome outcome_of_sent(bool died_again, Status status, std::string_view how
 std::uint32_t replay_limit(std::optional<std::uint32_t> asked,
                            std::optional<std::uint32_t> of_profile) noexcept {
   return asked ? *asked : of_profile.value_or(usual_replay_limit);
+}
+
+Result<void> check_count(std::uint64_t there, std::uint64_t expected) {
+  if (there == expected) return {};
+  return Error{Code::conflict, "acts.count",
+               "There are " + std::to_string(there) + " dead letters, not " +
+                   std::to_string(expected) + ". Nothing was changed; if these are meant, say " +
+                   std::to_string(there) + "."};
 }
 
 }  // namespace dlo

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "dlo/core/result.h"
 #include "dlo/core/states.h"
 
 namespace dlo {

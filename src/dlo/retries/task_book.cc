@@ -4,6 +4,7 @@
 
 #include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
+#include "dlo/store/count.h"
 
 namespace dlo {
 namespace {
@@ -144,19 +145,18 @@ Result<std::uint64_t> TaskBook::remove(const std::vector<RecordHead>& rows) {
 }
 
 Result<std::uint64_t> TaskBook::clear(std::uint64_t expected) {
-  const auto numbers = office_.aggregate({});
+  AggregateRequest nothing;
+  nothing.tallies = false;
+  const auto numbers = office_.aggregate(nothing);
   if (!numbers) return numbers.error();
-  std::uint64_t open = 0;
-  for (const Tally& tally : numbers->tallies) open += is_open(tally.status) ? tally.count : 0;
-  if (open != expected) {
-    return conflict(std::to_string(open) + " dead letters are open, not " +
-                    std::to_string(expected) + ". Nothing was removed.");
-  }
   Query query;
   query.statuses = open_statuses();
-  query.changed_up_to = numbers->last_change;  // what comes in from now on was not counted
-  query.limit = removed_at_once;
+  query.changed_up_to = numbers->last_change;  // what comes in from now on is not counted
   query.time_box = patience;
+  const auto open = count_matching(office_, query);
+  if (!open) return open.error();
+  if (auto same = check_count(*open, expected); !same) return same.error();
+  query.limit = removed_at_once;
   std::uint64_t removed = 0;
   while (true) {
     const auto page = office_.list(query);
