@@ -39,6 +39,12 @@ Event event_of(const AuditEntry& entry, EventPlace place) {
   } else if (act.subject.starts_with(job_subject)) {
     event.type = "job";
     json.member("job", act.subject.substr(job_subject.size()));
+  } else if (act.act.starts_with("alert.")) {
+    event.type = "alert";
+    json.member("alert", act.subject);
+  } else if (act.act.starts_with("circuit.")) {
+    event.type = "circuit";
+    json.member("executor", act.subject);
   } else if (is_group_act(act)) {
     event.type = "group";
     event.group = act.subject;
@@ -86,8 +92,8 @@ std::optional<EventPlace> parse_event_place(std::string_view text) noexcept {
 }
 
 const std::vector<std::string_view>& event_types() {
-  static const std::vector<std::string_view> types{"dead_letter", "removed", "group",
-                                                   "job",         "queue",   "act"};
+  static const std::vector<std::string_view> types{"dead_letter", "removed", "group",   "job",
+                                                   "queue",       "alert",   "circuit", "act"};
   return types;
 }
 

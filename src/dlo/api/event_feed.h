@@ -24,7 +24,7 @@ struct EventPlace {
 
 struct Event {
   EventPlace place;  // after it
-  std::string type;  // dead_letter, removed, group, job, queue or act
+  std::string type;  // dead_letter, removed, group, job, queue, alert, circuit or act
   std::string source;
   std::string group;
   std::string data;  // JSON on one line

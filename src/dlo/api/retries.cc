@@ -113,6 +113,13 @@ Retries::Retries(Parts parts, RetrySettings settings, ProfileBook rules, RegexCo
     : parts_(std::move(parts)),
       settings_(std::move(settings)),
       shelf_(rules, std::move(regex)),
+      watch_({parts_.office, parts_.clock, settings_.log,
+              [this]() -> Result<RetryNumbers> {
+                const auto numbers = parts_.office.aggregate({});
+                if (!numbers) return numbers.error();
+                return health(*numbers);
+              },
+              parts_.wake}),
       rules_(std::move(rules)) {
   start();
 }
@@ -139,6 +146,7 @@ void Retries::start() {
     return say(
         "DLQ retry processor not started: no executors are configured, so what is due waits");
   }
+  if (settings_.watched) watch_.listen_to(settings_.executors);
   RetryOptions options;
   options.origin = parts_.origin;
   options.at_once = settings_.at_once;

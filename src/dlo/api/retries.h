@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "dlo/api/retry_watch.h"
 #include "dlo/api/router.h"
 #include "dlo/core/profile_book.h"
 #include "dlo/engine/clock.h"
@@ -29,6 +30,7 @@ struct RetrySettings {
   Millis lease{30'000};
   Millis depends_timeout = usual_depends_timeout;  // how long unknown tasks are waited for
   std::function<void(const std::string&)> log{};   // one line for people
+  bool watched = false;  // whether this process tells of alerts and of circuits that move
 };
 
 /// The retry processor of a server, and what can be asked and done about it:
@@ -47,6 +49,7 @@ class Retries {
     Origin origin;
     std::function<std::vector<std::string>()> queues;  // whose own workers run what is due there
     std::function<Dependencies::Numbers()> dependencies{};
+    std::function<void()> wake{};  // `watch().tell` has something to do
   };
   Retries(Parts parts, RetrySettings settings, ProfileBook rules, RegexCompiler regex);
   ~Retries();
@@ -58,6 +61,8 @@ class Retries {
   [[nodiscard]] bool runs() const noexcept { return processor_ != nullptr; }
   void use(const ProfileBook& rules);
   void stop();
+  [[nodiscard]] bool is_watched() const noexcept { return settings_.watched; }
+  [[nodiscard]] RetryWatch& watch() noexcept { return watch_; }
 
  private:
   void start();
@@ -70,6 +75,7 @@ class Retries {
   Parts parts_;
   const RetrySettings settings_;
   RuleShelf shelf_;
+  RetryWatch watch_;
   std::unique_ptr<RetryProcessor> processor_;
   mutable std::mutex mutex_;
   ProfileBook rules_;

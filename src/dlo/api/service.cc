@@ -65,6 +65,7 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
 
 // What is done now and then.
 constexpr std::size_t settle_shelf = 0;
+constexpr std::size_t tell_retries = 1;
 constexpr Millis settle_again{1'000};
 
 /// A flood of refusals does not fill the trail. Used from any thread.
@@ -163,7 +164,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
       Retries::Parts{
           office_, timer_, clock, desk_.intake(), desk_.shelf(), targets, options.origin,
           [this] { return hall_ == nullptr ? std::vector<std::string>{} : hall_->names(); },
-          [this] { return dependencies_.numbers(); }},
+          [this] { return dependencies_.numbers(); }, [this] { rounds_.ring(tell_retries); }},
       options.retries, options.rules, options.regex);
   append(routes, retries_->routes());
   if (options.works_on_jobs) {
@@ -197,12 +198,16 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
 }
 
 void Service::make_rounds() {
-  std::vector<Rounds::Duty> duties(1);
+  std::vector<Rounds::Duty> duties(2);
   duties[settle_shelf] = [this](TimePoint now) -> std::optional<TimePoint> {
     (void)desk_.shelf().settle();
     if (!desk_.shelf().has_work()) return std::nullopt;
     return now + settle_again;
   };
+  duties[tell_retries] = [this](TimePoint now) { return retries_->watch().tell(now); };
+  if (retries_->is_watched()) {
+    duties.emplace_back([this](TimePoint now) { return retries_->watch().look(now); });
+  }
   rounds_.start(std::move(duties));
 }
 
@@ -267,6 +272,7 @@ void Service::stop() {
   quick_.close();
   slow_.close();
   rounds_.stop();
+  if (retries_ != nullptr) (void)retries_->watch().tell(timer_.now());
   desk_.shelf().close();
 }
 

@@ -330,6 +330,7 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   auto retries = retry_settings(config);
   if (!retries) return fail(context, retries.error());
   chosen.retries = std::move(*retries);
+  chosen.retries.watched = true;
   chosen.retries.log = [&context](const std::string& line) { context.out << line << std::endl; };
   auto queues =
       EmbeddedQueues::open(context.data + "/queues", clock.now(), queue_options(context, opened));

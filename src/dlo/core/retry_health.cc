@@ -1,5 +1,7 @@
 #include "dlo/core/retry_health.h"
 
+#include <algorithm>
+
 #include "dlo/core/retention.h"
 
 namespace dlo {
@@ -35,6 +37,21 @@ std::vector<RetryAlert> alerts_of(const RetryNumbers& numbers) {
              "they are gone if this process dies. See what is wrong with the office."});
   }
   return alerts;
+}
+
+AlertTurns turns_of(const std::vector<std::string>& known, const std::vector<RetryAlert>& alerts) {
+  AlertTurns turns;
+  for (const RetryAlert& alert : alerts) {
+    if (std::find(known.begin(), known.end(), alert.code) == known.end()) {
+      turns.began.push_back(alert);
+    }
+  }
+  for (const std::string& code : known) {
+    const bool lasts = std::any_of(alerts.begin(), alerts.end(),
+                                   [&](const RetryAlert& alert) { return alert.code == code; });
+    if (!lasts) turns.ended.push_back(code);
+  }
+  return turns;
 }
 
 }  // namespace dlo

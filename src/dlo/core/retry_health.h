@@ -26,4 +26,13 @@ struct RetryAlert {
 /// there was one. And what is in memory only, while there is any (R2-10).
 [[nodiscard]] std::vector<RetryAlert> alerts_of(const RetryNumbers& numbers);
 
+/// Each alert is told once when it begins and once when it ends.
+struct AlertTurns {
+  std::vector<RetryAlert> began;
+  std::vector<std::string> ended;  // codes
+};
+/// `known`: the codes of those that were there the last time.
+[[nodiscard]] AlertTurns turns_of(const std::vector<std::string>& known,
+                                  const std::vector<RetryAlert>& alerts);
+
 }  // namespace dlo

@@ -1,6 +1,7 @@
 #include "dlo/engine/breaker_guard.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dlo {
 namespace {
@@ -22,7 +23,7 @@ std::optional<TimePoint> BreakerGuard::ask(TimePoint now, BreakerTicket& ticket)
   const std::lock_guard lock(mutex_);
   if (policy_) {
     const Admission admission = admit(breaker_, *policy_, now);
-    breaker_ = admission.next;
+    (void)go_to(admission.next);
     ticket = admission.ticket;
     if (!admission.admitted) return ask_again(admission, now);
   }
@@ -43,10 +44,20 @@ std::optional<BreakerState> BreakerGuard::report(const BreakerTicket& ticket, bo
   const std::lock_guard lock(mutex_);
   leave_place(places_, now);
   if (!policy_) return std::nullopt;
-  const BreakerState before = breaker_.state;
-  breaker_ = after_call(breaker_, *policy_, ticket, ok, now, random);
-  if (breaker_.state == before) return std::nullopt;
+  if (!go_to(after_call(breaker_, *policy_, ticket, ok, now, random))) return std::nullopt;
   return breaker_.state;
+}
+
+bool BreakerGuard::go_to(const Breaker& next) {
+  const bool moves = next.state != breaker_.state;
+  breaker_ = next;
+  if (moves && told_) told_(breaker_.state);
+  return moves;
+}
+
+void BreakerGuard::tell_moves(Told told) {
+  const std::lock_guard lock(mutex_);
+  told_ = std::move(told);
 }
 
 void BreakerGuard::take_back(const BreakerTicket& ticket, TimePoint now) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -43,13 +44,21 @@ class BreakerGuard {
   void force(bool open, TimePoint now);
   [[nodiscard]] Breaker snapshot() const;
 
+  /// Whenever it moves by itself, not by hand. Called by whoever moved it: must not block, and must
+  /// not call back. Empty: nobody is told any more.
+  using Told = std::function<void(BreakerState to)>;
+  void tell_moves(Told told);
+
  private:
+  /// Holding the mutex, so that moves are told in their order.
+  [[nodiscard]] bool go_to(const Breaker& next);
   [[nodiscard]] TimePoint ask_again(const Admission& refused, TimePoint now) const;
 
   mutable std::mutex mutex_;
   std::optional<BreakerPolicy> policy_;
   Breaker breaker_;
   Places places_;
+  Told told_;
 };
 
 }  // namespace dlo

@@ -24,5 +24,18 @@ TEST(RetryHealth, AlertsAboveEachThresholdAndNotAtIt) {  // S2-43
   EXPECT_EQ(codes({99.0, 500, 0, 9}), "nearly_full many_exhausted few_succeed ");
 }
 
+TEST(RetryHealth, AnAlertBeginsOnceAndEndsOnce) {  // S2-43
+  const auto full = alerts_of({.utilisation = 90.0, .in_memory = 1});
+  const AlertTurns first = turns_of({}, full);
+  ASSERT_EQ(first.began.size(), 2U);
+  EXPECT_EQ(first.began[0].code, "nearly_full");
+  EXPECT_TRUE(first.ended.empty());
+  const AlertTurns same = turns_of({"nearly_full", "in_memory"}, full);
+  EXPECT_TRUE(same.began.empty() && same.ended.empty());
+  const AlertTurns over = turns_of({"nearly_full", "in_memory"}, alerts_of({.in_memory = 5}));
+  EXPECT_TRUE(over.began.empty());
+  EXPECT_EQ(over.ended, (std::vector<std::string>{"nearly_full"}));
+}
+
 }  // namespace
 }  // namespace dlo::testing
