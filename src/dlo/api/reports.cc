@@ -30,6 +30,17 @@ Result<void> check_source(const Request& request, const Reading& reading) {
                    in_quotes(source) + ". Nothing was kept of it."};
 }
 
+HttpResponse answer_of_lines(const std::vector<Line>& lines,
+                             const std::vector<Result<TaskAnswer>>& outcomes) {
+  HttpResponse answer;
+  answer.content_type = ndjson;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (is_refused(outcomes[i])) answer.status = 207;
+    answer.body += line_of(lines[i].number, outcomes[i]);
+  }
+  return answer;
+}
+
 }  // namespace
 
 Reports::Reports(Parts parts)
@@ -57,7 +68,7 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
   if (type == ndjson) {
     auto carried = std::make_shared<Request>(request);
     if (!parts_.pool.post([this, carried, exchange] { exchange->send(take_batch(*carried)); })) {
-      exchange->send(problem_of(too_busy()));
+      exchange->send(refuse_batch(request, too_busy()));
     }
     return;
   }
@@ -86,7 +97,7 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
 HttpResponse Reports::take_keyed(const Request& request, const IdempotencyKey& key,
                                  Reading reading) {
   const auto before = key.find(parts_.office);
-  if (!before) return problem_of(before.error());
+  if (!before) return refusal_of(reading, before.error());
   if (*before) return **before;
   const TaskAnswer answer =
       parts_.desk.report(reading, [&](const TaskAnswer& told, std::vector<Change>& changes) {
@@ -130,13 +141,19 @@ HttpResponse Reports::take_batch(const Request& request) {
   if (foreign) request.note_refused(foreign_source);  // once, however many lines
   auto answers = parts_.desk.report_all(std::move(good));
   for (std::size_t i = 0; i < places.size(); ++i) outcomes[places[i]] = std::move(answers[i]);
-  HttpResponse answer;
-  answer.content_type = ndjson;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (is_refused(outcomes[i])) answer.status = 207;
-    answer.body += line_of(lines[i].number, outcomes[i]);
+  return answer_of_lines(lines, outcomes);
+}
+
+HttpResponse Reports::refuse_batch(const Request& request, const Error& why) {
+  const auto lines = lines_of(request.http.body);
+  const auto words = parts_.desk.names();
+  std::vector<Result<TaskAnswer>> outcomes;
+  outcomes.reserve(lines.size());
+  for (const auto& line : lines) {
+    const auto reading = read_report(line.text, request.now, *words);
+    outcomes.push_back(reading ? Result<TaskAnswer>(refused(*reading, why)) : reading.error());
   }
-  return answer;
+  return answer_of_lines(lines, outcomes);
 }
 
 std::vector<Route> Reports::routes() {

@@ -39,6 +39,8 @@ class Reports {
   [[nodiscard]] HttpResponse take_keyed(const Request& request, const IdempotencyKey& key,
                                         Reading reading);
   [[nodiscard]] HttpResponse take_batch(const Request& request);
+  /// Line by line, with every caller's error.
+  [[nodiscard]] HttpResponse refuse_batch(const Request& request, const Error& why);
   void write(std::vector<Pending> pending);
 
   Parts parts_;

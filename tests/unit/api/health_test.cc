@@ -139,6 +139,24 @@ TEST_F(OfficeHealthTest, WhatCannotBeWrittenIsToldWithTheCallersError) {  // S2-
   EXPECT_EQ(get("/v1/stats").at("open"), "0") << "no phantom";
 }
 
+TEST_F(OfficeHealthTest, ABatchThatTheServerIsTooBusyForKeepsEveryCallersError) {  // S2-16
+  EXPECT_EQ(report(), 201);
+  service_->stop();  // no thread takes anything in
+  const Told lines = ask("POST", "/v1/dead-letters",
+                         "{\"source\":\"w\",\"error\":\"card expired\"}\n{\n"
+                         "{\"source\":\"w\",\"failure\":{\"text\":\"no funds\"}}\n",
+                         {{"Content-Type", "application/x-ndjson"}});
+  EXPECT_EQ(lines.status(), 207) << lines;
+  EXPECT_TRUE(lines.says(R"({"line":1,"status":503,"code":"unavailable")")) << lines;
+  EXPECT_TRUE(lines.says(R"("error":"card expired")")) << lines;
+  EXPECT_TRUE(lines.says(R"({"line":2,"status":400)")) << lines;
+  EXPECT_TRUE(lines.says(R"("error":"no funds")")) << lines;
+  const Told one =
+      say("POST", "/v1/dead-letters", R"({"source":"w","failure":{"text":"no funds"}})");
+  EXPECT_EQ(one.status(), 503) << one;
+  EXPECT_EQ(one.at("error"), "no funds");
+}
+
 TEST_F(OfficeHealthTest, AServerWithoutRoomAsksForNoMoreUntilThereIsSome) {
   fault_ = Code::full;
   EXPECT_EQ(say("POST", "/v1/dead-letters", R"({"source":"orders","error":"boom"})",
