@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "dlo/access/refusal_book.h"
 #include "dlo/api/acts.h"
 #include "dlo/api/answers.h"
 #include "dlo/api/bulk_acts.h"
@@ -21,6 +20,7 @@
 #include "dlo/api/rules.h"
 #include "dlo/api/sources.h"
 #include "dlo/api/tokens.h"
+#include "dlo/core/refusal_book.h"
 
 namespace dlo::api {
 namespace {

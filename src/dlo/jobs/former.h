@@ -31,7 +31,6 @@ struct Former {
 /// When it was last discarded; nothing if it was closed otherwise since, or never.
 [[nodiscard]] Result<std::optional<TimePoint>> discarded_at(Office& office, const RecordId& id);
 
-inline constexpr const char* former_kind = "former_status";
 /// What is to be removed, oldest discard first: keys are a time and an id.
 inline constexpr const char* discard_kind = "discard_due";
 struct DiscardEntry {

@@ -117,8 +117,8 @@ Result<void> TaskBook::archive(const std::string& task_id) {
   std::vector<Change> also;
   if (is_open(record->status)) {  // the way back, as a restore reads it
     const Status before = carries_lease(record->status) ? Status::pending : record->status;
-    also.emplace_back(PutDocument{"former_status", to_string(record->id),
-                                  std::string(name_of(before)), std::nullopt});
+    also.emplace_back(PutDocument{former_kind, to_string(record->id), std::string(name_of(before)),
+                                  std::nullopt});
   }
   return carry_out(*record, move, "archive", std::move(also));
 }

@@ -142,6 +142,9 @@ struct JobCheckpoint {
   std::vector<std::pair<RecordId, std::string>> outcomes;
 };
 
+/// Documents that say what a closed record was, for a restore: its key is the record.
+inline constexpr const char* former_kind = "former_status";
+
 inline constexpr std::string_view job_cursor_kind = "job_cursor";
 [[nodiscard]] std::string job_item_kind(std::string_view job);
 

@@ -1,4 +1,4 @@
-#include "dlo/access/refusal_book.h"
+#include "dlo/core/refusal_book.h"
 
 #include <gtest/gtest.h>
 #include <string>
