@@ -139,6 +139,7 @@ ReplaySpec read_replay(JsonFields& fields) {
   }
   if (fields.has("most_replays")) spec.most_replays = fields.small("most_replays");
   spec.quarantined_too = fields.boolean("quarantined_too");
+  spec.again = fields.boolean("again");
   for (const JsonValue& name : fields.items("strip")) spec.strip.push_back(name.text());
   read_set_headers(fields, spec);
   return spec;

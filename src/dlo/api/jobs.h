@@ -12,8 +12,8 @@ namespace dlo::api {
 ///   POST /v1/jobs                   {act, query | ids, order, limit, rate, by, how, notes, at,
 ///                                   start, dry_run}
 ///                                   act replay: {target, canary, success_percent, watch,
-///                                   most_replays, quarantined_too, strip, set_headers, recipe,
-///                                   concurrency}
+///                                   most_replays, quarantined_too, again, strip, set_headers,
+///                                   recipe, concurrency}
 ///                                   act repair: {recipe} · act tag: {tags, remove_tags}
 ///   GET  /v1/jobs                   see job_list.h
 ///   GET  /v1/jobs/{id}              with progress; ?preview=true adds count and sample

@@ -64,6 +64,7 @@ struct ReplayArguments {
   std::string watch;
   std::uint64_t max_replays = 0;
   bool quarantined_too = false;
+  bool again = false;
   std::vector<std::string> strip;
   std::vector<std::string> set_headers;  // NAME=VALUE
   std::string recipe;                    // its name

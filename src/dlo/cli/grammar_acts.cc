@@ -86,6 +86,8 @@ void add_replay(const Grammar& grammar) {
   command->add_option("--max-replays", arguments->max_replays,
                       "Quarantine what was sent this often before");
   command->add_flag("--quarantined-too", arguments->quarantined_too);
+  command->add_flag("--again", arguments->again,
+                    "Those too that were sent back and whose outcome is still awaited");
   command->add_option("--strip,--strip-header", arguments->strip, "Headers to leave out")
       ->delimiter(',');
   command->add_option("--set-header", arguments->set_headers, "NAME=VALUE, instead of what it has");

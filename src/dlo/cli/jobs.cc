@@ -91,9 +91,9 @@ std::uint64_t failed_of(const JsonValue& progress) {
 std::string same_again(const JsonValue& job) {
   JsonWriter json;
   json.begin_object().member("from_job", text_of(job, "id")).member("outcome", "failed");
-  for (const char* name :
-       {"act", "target", "canary", "success_percent", "most_replays", "quarantined_too", "strip",
-        "concurrency", "recipe", "tags", "remove_tags", "order", "rate", "by", "how", "notes"}) {
+  for (const char* name : {"act", "target", "canary", "success_percent", "most_replays",
+                           "quarantined_too", "again", "strip", "concurrency", "recipe", "tags",
+                           "remove_tags", "order", "rate", "by", "how", "notes"}) {
     if (const JsonValue* value = job.find(name)) json.key(name).raw(value->raw);
   }
   if (job.find("watch_ms") != nullptr) json.member("watch", text_of(job, "watch_ms") + "ms");

@@ -55,6 +55,7 @@ void write_options(JsonWriter& json, const ReplayArguments& arguments) {
   if (!arguments.watch.empty()) json.member("watch", arguments.watch);
   if (arguments.max_replays > 0) json.member("most_replays", arguments.max_replays);
   if (arguments.quarantined_too) json.key("quarantined_too").boolean(true);
+  if (arguments.again) json.key("again").boolean(true);
   if (arguments.concurrency > 0) json.member("concurrency", arguments.concurrency);
   if (!arguments.order.empty()) json.member("order", arguments.order);
   if (arguments.strip.empty()) return;

@@ -60,9 +60,10 @@ bool is_editable(Status status) noexcept {
   return status == Status::pending || status == Status::exhausted || status == Status::quarantined;
 }
 
-bool is_replayable(Status status, bool quarantined_too) noexcept {
+bool is_replayable(Status status, bool quarantined_too, bool again) noexcept {
   return status == Status::pending || status == Status::exhausted ||
-         (status == Status::quarantined && quarantined_too);
+         (status == Status::quarantined && quarantined_too) ||
+         (status == Status::replayed && again);
 }
 
 SentOutcome outcome_of_sent(bool died_again, Status status, std::string_view how) noexcept {

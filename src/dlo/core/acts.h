@@ -36,8 +36,13 @@ enum class Act : std::uint8_t {
 [[nodiscard]] bool is_editable(Status status) noexcept;
 
 /// Whether a dead letter in this status may be sent back: one that waits for nobody. Quarantined
-/// ones only by a deliberate act (R9).
-[[nodiscard]] bool is_replayable(Status status, bool quarantined_too) noexcept;
+/// ones only by a deliberate act (R9), and so those that were sent and whose outcome is awaited
+/// (`again`): whoever says so has given up waiting.
+[[nodiscard]] bool is_replayable(Status status, bool quarantined_too, bool again = false) noexcept;
+
+/// Whoever does something to many at once says how many they believe there are (S2-23). Conflict,
+/// with the true number, if they are wrong.
+[[nodiscard]] Result<void> check_count(std::uint64_t there, std::uint64_t expected);
 
 /// How a dead letter was resolved of which somebody said that it worked after it was sent back: our
 /// processor, or whoever reports it.

@@ -299,7 +299,9 @@ Result<bool> DurableRuntime::retry_poison(PoisonKind kind, std::int64_t poison_i
   }
   const Publication again = replay_of(*whole, counters);
   const auto published = queue(kind).publish({&again, 1}, now);
-  if (!published) return published.error();  // stays `replaying`; comes back when that runs out
+  // It stays `replaying`, since it may have arrived; whoever looks after the office (JobRunner) has
+  // it back once the lease has run out.
+  if (!published) return published.error();
   const Change sent = Transition{
       .id = record.id, .lease = begun->front().lease, .to = Status::replayed, .now = now.wall};
   const auto done = parts_.office.apply({&sent, 1});

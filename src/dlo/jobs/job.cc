@@ -18,7 +18,9 @@ void write(JsonWriter& out, const ReplaySpec& spec) {
   out.member("watch_ms", static_cast<std::uint64_t>(spec.watch.count()));
   if (spec.concurrency > 0) out.member("concurrency", spec.concurrency);
   if (spec.most_replays) out.member("most_replays", std::uint64_t{*spec.most_replays});
-  out.key("quarantined_too").boolean(spec.quarantined_too).key("strip").begin_array();
+  out.key("quarantined_too").boolean(spec.quarantined_too);
+  if (spec.again) out.key("again").boolean(true);
+  out.key("strip").begin_array();
   for (const std::string& name : spec.strip) out.text(name);
   out.end_array().key("set_headers").begin_array();
   for (const Header& header : spec.set_headers) {
@@ -44,6 +46,7 @@ ReplaySpec read_replay(JsonFields& fields) {
   spec.concurrency = fields.number("concurrency");
   if (fields.has("most_replays")) spec.most_replays = fields.small("most_replays");
   spec.quarantined_too = fields.boolean("quarantined_too");
+  spec.again = fields.boolean("again");
   for (const JsonValue& name : fields.items("strip")) spec.strip.push_back(name.text());
   for (const JsonValue& item : fields.items("set_headers")) {
     JsonFields header(item, "set_headers", fields.complaints());

@@ -80,6 +80,7 @@ std::string described(const Job& job) {
   }
   detail.member("state", name_of(job.state)).member("problem", job.problem);
   if (!job.spec.recipe.empty()) detail.key("recipe").raw(job.spec.recipe);
+  if (job.spec.replay && job.spec.replay->again) detail.key("again").boolean(true);
   detail.member("frozen_at", job.frozen_at).end_object();
   return detail.take();
 }

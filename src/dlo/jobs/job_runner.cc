@@ -7,6 +7,7 @@
 #include "dlo/jobs/group_keeper.h"
 #include "dlo/jobs/job_index.h"
 #include "dlo/jobs/job_keeper.h"
+#include "dlo/jobs/replay_keeper.h"
 #include "dlo/jobs/replay_step.h"
 #include "dlo/jobs/retention_keeper.h"
 
@@ -125,6 +126,7 @@ TimePoint JobRunner::keep_house() {
   if (now >= keep_at_) {
     // What cannot be done now is done the next time.
     (void)keep_groups(office_, options_.quiet_for, now);
+    (void)reclaim_replaying(office_, book_, now);
     keep_at_ = now + options_.keep_every;
     if (const auto& grace = options_.discard_grace) {
       const auto removed = sweep_discarded(office_, *grace, now);

@@ -52,8 +52,8 @@ class JobRunner {
   TimePoint wind_up(const std::string& id, TimePoint now);
   Result<Stepped> step_of(const Job& job, const JobProgress& before, std::size_t most,
                           TimePoint now);
-  /// What time does to groups, to what is exhausted, to what was discarded and to jobs that ended;
-  /// when to look again.
+  /// What time does to groups, to what is exhausted, to what was discarded, to jobs that ended and
+  /// to what somebody died over while sending it; when to look again.
   TimePoint keep_house();
   TimePoint keep_jobs(TimePoint now);
   void loop();

@@ -28,6 +28,7 @@ struct ReplaySpec {
   Millis watch{60'000};                       // not back by then: presumed cured (R24)
   std::optional<std::uint32_t> most_replays;  // of one message; empty: its profile's, or 10
   bool quarantined_too = false;               // those are otherwise left where they are
+  bool again = false;                         // those whose outcome is still awaited, too
   std::vector<std::string> strip;             // headers that do not go along
   Headers set_headers;                        // and those that go along instead
   std::uint64_t concurrency = 0;              // so many whose outcome is awaited; 0: any number

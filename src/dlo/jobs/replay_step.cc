@@ -143,7 +143,7 @@ Result<void> ReplayWork::take_one(const RecordDetail& detail, const RecordHead& 
     leave(record.id, item_behind, counts.behind, outcomes);
   } else if (record.version != head.version) {
     leave(record.id, item_changed, counts.changed, outcomes);
-  } else if (!is_replayable(record.status, spec_.quarantined_too)) {
+  } else if (!is_replayable(record.status, spec_.quarantined_too, spec_.again)) {
     leave(record.id, item_refused, counts.refused, outcomes);
   } else if (record.counters.replay >= limit_of(record)) {
     leave(record.id, item_looped, counts.looped, outcomes);

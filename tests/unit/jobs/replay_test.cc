@@ -243,7 +243,7 @@ TEST_F(ReplayTest, ARunnerStopsAJobWithTheReasonAndFailsOneThatCannotGoOn) {
 }
 
 TEST_F(ReplayTest, AJobAndItsProgressComeBackAsTheyWereWritten) {
-  ReplaySpec spec{"orders", {{"a*", "T", "b"}}, 7, 80, Millis{5s}, 4, true, {"a", "b"}};
+  ReplaySpec spec{"orders", {{"a*", "T", "b"}}, 7, 80, Millis{5s}, 4, true, true, {"a", "b"}};
   spec.concurrency = 9;
   const Job job = plan_replay(spec);
   EXPECT_EQ(must(book_.get(job.id)), job);
