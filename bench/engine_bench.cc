@@ -32,18 +32,15 @@
 #include <thread>
 #include <vector>
 
+#include "support/deaths.h"
 #include "support/measure.h"
 
 #include "dlo/broker/memory/memory_broker.h"
 #include "dlo/engine/processor.h"
 #include "dlo/store/memory/memory_office.h"
-#include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::bench {
 namespace {
-
-using Steady = std::chrono::steady_clock;
-using std::chrono::duration;
 
 constexpr std::size_t handler_threads = 16;
 constexpr Millis handler_waits{1};
@@ -56,19 +53,6 @@ struct Settings {
   std::string directory = "/tmp";
 };
 
-[[noreturn]] void fail(const Error& error) {
-  std::fprintf(stderr, "%s: %s\n", error.where.c_str(), error.detail.c_str());
-  std::exit(1);
-}
-template <typename T>
-T must(Result<T> result) {
-  if (!result) fail(result.error());
-  return std::move(*result);
-}
-
-double since(Steady::time_point began) {
-  return duration<double>(Steady::now() - began).count();
-}
 /// What malloc has handed out and not got back, in bytes.
 double allocated() {
   const auto info = ::mallinfo2();
@@ -82,19 +66,6 @@ double processor_time() {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
   };
   return of(usage.ru_utime) + of(usage.ru_stime);
-}
-
-std::shared_ptr<const RuleBook> standard() {
-  return std::make_shared<const RuleBook>(
-      must(RuleBook::build(must(find_profile(default_profile_name)))));
-}
-
-MessagePtr message_of(const char* id, std::size_t size) {
-  auto message = std::make_shared<Message>();
-  message->id = id;
-  message->event_type = "OrderPlaced";
-  message->payload = std::string(size, 'x');
-  return message;
 }
 
 void publish(MemoryBroker& broker, std::size_t count, const MessagePtr& message) {
@@ -153,52 +124,6 @@ double no_op(std::size_t messages, std::size_t threads) {
   const double rate = static_cast<double>(messages) / since(began);
   processor.stop(Millis{1'000});
   return rate;
-}
-
-Failure rejection() {
-  Failure failure;
-  failure.type = "OrderRejected";
-  failure.text = "422 unprocessable: the order names a customer we do not have";
-  failure.status = 422;
-  return failure;
-}
-
-/// Full records in lists of 512 by one caller, as like the engine's as can be.
-double append_rate(const Settings& settings) {
-  const Scratch scratch(settings.directory);
-  auto office = must(SqliteOffice::open(scratch.path()));
-  const Failure failure = rejection();
-  const auto message = message_of("poison", 1'000);
-  const Fingerprint group = fingerprint_of(failure, message->event_type, "NonRetryableError");
-  std::uint64_t number = 0;
-  const auto began = Steady::now();
-  while (since(began) < settings.seconds) {
-    std::vector<Change> changes;
-    for (int i = 0; i < 512; ++i) {
-      auto record = std::make_shared<DeadLetter>();
-      auto own = std::make_shared<Message>(*message);
-      own->source = "orders";
-      own->position = Position{"", static_cast<std::int64_t>(++number)};
-      record->message = own;
-      record->id = RecordId{{number * 0x9E3779B97F4A7C15ULL, number}};
-      record->profile = default_profile_name;
-      record->failure = failure;
-      record->fingerprint = group;
-      record->reason = "NonRetryableError";
-      record->description = failure.text;
-      record->category = "permanent";
-      record->rule = "client-error";
-      record->policy = "exponential base=1s factor=2 cap=5m jitter=full";
-      record->died_at = SystemClock().now();
-      Attempt attempt;
-      attempt.number = 1;
-      attempt.error_type = failure.type;
-      attempt.error_text = failure.text;
-      changes.emplace_back(Append{record, {attempt}});
-    }
-    must(office->apply(changes));
-  }
-  return static_cast<double>(number) / since(began);
 }
 
 struct Load {
@@ -393,7 +318,7 @@ bool poisoned(const Settings& settings) {
     const auto measure = [&](Rounds& rounds, Load load) {
       rounds.seen.push_back(Mixed(settings, load).run());
     };
-    appends.push_back(append_rate(settings));
+    appends.push_back(append_rate(settings.directory, settings.seconds));
     const double rate = appends.back();
     measure(full, {0, 0});
     measure(full_half, {0, rate / 2});
