@@ -20,7 +20,7 @@
 #include "dlo/core/redirect.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/record.h"
-#include "dlo/engine/steady_office.h"
+#include "dlo/engine/steady_leases.h"
 #include "dlo/jobs/job_runner.h"
 #include "dlo/retries/dependency_office.h"
 #include "dlo/retries/rounds.h"
@@ -92,7 +92,7 @@ class Service {
   void make_rounds();
 
   DueTimer timer_;
-  SteadyOffice steady_;
+  SteadyLeases steady_;
   SchedulingOffice scheduling_;
   Dependencies dependencies_;
   DependencyOffice depending_;

@@ -1,4 +1,4 @@
-#include "dlo/engine/steady_office.h"
+#include "dlo/engine/steady_leases.h"
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@ constexpr Millis slack{1'000};  // clocks drift; less than this is no jump
 
 }  // namespace
 
-Result<void> SteadyOffice::follow_the_clock() {
+Result<void> SteadyLeases::follow_the_clock() {
   const Instant now = clock_.instant();
   const std::lock_guard lock(mutex_);
   const Millis by = ahead_of(now) - ahead_;
@@ -24,7 +24,7 @@ Result<void> SteadyOffice::follow_the_clock() {
 }
 
 /// Of those that were live at `before`, which is now if nobody had set the clock.
-Result<void> SteadyOffice::extend(TimePoint before, Millis by) {
+Result<void> SteadyLeases::extend(TimePoint before, Millis by) {
   std::map<TimePoint, std::vector<LeaseToken>> together;
   for (const auto& [lease, until] : live_) {
     if (until > before && until < TimePoint::max() - by) together[until].push_back(lease);
@@ -37,7 +37,7 @@ Result<void> SteadyOffice::extend(TimePoint before, Millis by) {
   return {};
 }
 
-void SteadyOffice::lives_until(const LeaseToken& lease, TimePoint until) {
+void SteadyLeases::lives_until(const LeaseToken& lease, TimePoint until) {
   TimePoint& known = live_[lease];
   known = std::max(known, until);
   if (live_.size() < look_for_dead_at_) return;
@@ -46,7 +46,7 @@ void SteadyOffice::lives_until(const LeaseToken& lease, TimePoint until) {
   look_for_dead_at_ = std::max<std::size_t>(1'024, live_.size() * 2);
 }
 
-Result<std::vector<Applied>> SteadyOffice::apply(std::span<const Change> changes) {
+Result<std::vector<Applied>> SteadyLeases::apply(std::span<const Change> changes) {
   if (auto followed = follow_the_clock(); !followed) return followed.error();
   auto applied = inner().apply(changes);
   if (!applied) return applied;
@@ -62,7 +62,7 @@ Result<std::vector<Applied>> SteadyOffice::apply(std::span<const Change> changes
   return applied;
 }
 
-Result<std::vector<Claim>> SteadyOffice::claim(std::size_t limit, TimePoint now, Millis lease_for,
+Result<std::vector<Claim>> SteadyLeases::claim(std::size_t limit, TimePoint now, Millis lease_for,
                                                const ClaimFrom& from) {
   if (auto followed = follow_the_clock(); !followed) return followed.error();
   auto claims = inner().claim(limit, now, lease_for, from);
@@ -72,7 +72,7 @@ Result<std::vector<Claim>> SteadyOffice::claim(std::size_t limit, TimePoint now,
   return claims;
 }
 
-Result<std::vector<bool>> SteadyOffice::renew(std::span<const LeaseToken> leases, TimePoint now,
+Result<std::vector<bool>> SteadyLeases::renew(std::span<const LeaseToken> leases, TimePoint now,
                                               Millis lease_for) {
   if (auto followed = follow_the_clock(); !followed) return followed.error();
   auto live = inner().renew(leases, now, lease_for);

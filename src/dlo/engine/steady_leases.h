@@ -12,10 +12,10 @@ namespace dlo {
 /// every lease this process took would be over although no time has passed. So this one remembers
 /// them, and extends the live ones by the jump before anybody is judged by the new time.
 /// Threads  As `Office`. Nothing is held while an office works, but for the extension itself.
-class SteadyOffice final : public PassingOffice {
+class SteadyLeases final : public PassingOffice {
  public:
   /// References outlive it.
-  SteadyOffice(Office& inner, const Clock& clock) : PassingOffice(inner), clock_(clock) {}
+  SteadyLeases(Office& inner, const Clock& clock) : PassingOffice(inner), clock_(clock) {}
 
   Result<std::vector<Applied>> apply(std::span<const Change> changes) override;
   Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,

@@ -1,6 +1,6 @@
 // Leases in the office, and a wall clock that is set forward.
 
-#include "dlo/engine/steady_office.h"
+#include "dlo/engine/steady_leases.h"
 
 #include "world.h"
 
@@ -11,11 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct SteadyOfficeTest : ::testing::Test {
+struct SteadyLeasesTest : ::testing::Test {
   World world;
-  SteadyOffice office{world.office, world.clock};
+  SteadyLeases office{world.office, world.clock};
 
-  SteadyOfficeTest() {
+  SteadyLeasesTest() {
     world.kept_in = &office;
     world.options.lease_for = 30s;
     world.rules = rules_of("workflow");
@@ -31,7 +31,7 @@ struct SteadyOfficeTest : ::testing::Test {
   std::vector<Claim> claim() { return must(office.claim(10, world.clock.now(), 30s, "orders")); }
 };
 
-TEST_F(SteadyOfficeTest, ALeaseLastsAsLongAsItWasPromisedHoweverTheClockIsSet) {
+TEST_F(SteadyLeasesTest, ALeaseLastsAsLongAsItWasPromisedHoweverTheClockIsSet) {
   one_waits();
   const auto mine = claim();
   ASSERT_EQ(mine.size(), 1U);
@@ -48,7 +48,7 @@ TEST_F(SteadyOfficeTest, ALeaseLastsAsLongAsItWasPromisedHoweverTheClockIsSet) {
   EXPECT_EQ(claim().size(), 1U);
 }
 
-TEST_F(SteadyOfficeTest, ALeaseThatWasOverBeforeIsNotBroughtBack) {
+TEST_F(SteadyLeasesTest, ALeaseThatWasOverBeforeIsNotBroughtBack) {
   one_waits();
   const auto mine = claim();
   ASSERT_EQ(mine.size(), 1U);
@@ -58,7 +58,7 @@ TEST_F(SteadyOfficeTest, ALeaseThatWasOverBeforeIsNotBroughtBack) {
   EXPECT_EQ(claim().size(), 1U);
 }
 
-TEST_F(SteadyOfficeTest, ATransitionUnderALeaseIsNotRefusedForAClockThatWasSet) {
+TEST_F(SteadyLeasesTest, ATransitionUnderALeaseIsNotRefusedForAClockThatWasSet) {
   one_waits();
   const auto mine = claim();
   ASSERT_EQ(mine.size(), 1U);
@@ -81,7 +81,7 @@ TEST_F(SteadyOfficeTest, ATransitionUnderALeaseIsNotRefusedForAClockThatWasSet) 
   EXPECT_TRUE(office.apply({&ended, 1}));
 }
 
-TEST_F(SteadyOfficeTest, WhatRunsFromTheOfficeIsNotRunTwice) {
+TEST_F(SteadyLeasesTest, WhatRunsFromTheOfficeIsNotRunTwice) {
   one_waits();
   int runs = 0;
   world.on_every([&](const Message&, const RunContext&) {
