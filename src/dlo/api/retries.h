@@ -10,6 +10,7 @@
 #include "dlo/api/retry_watch.h"
 #include "dlo/api/router.h"
 #include "dlo/core/profile_book.h"
+#include "dlo/core/retry_health.h"
 #include "dlo/engine/clock.h"
 #include "dlo/jobs/replay.h"
 #include "dlo/retries/dependencies.h"
