@@ -1,5 +1,6 @@
 #include "dlo/retries/retry_processor.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dlo {
@@ -27,9 +28,10 @@ ProcessorOptions processor_options(const RetryOptions& options) {
   ProcessorOptions chosen;
   chosen.origin = options.origin;
   chosen.max_concurrency = options.at_once;
-  // What is claimed ages: no more than can be run at once, and a few to go on with.
-  chosen.max_in_flight = options.at_once * 4;
-  chosen.receive_limit = options.at_once * 2;
+  // What is claimed ages, so the engine claims no more than keeps its threads busy for a moment.
+  // Where runs are short that is many: one commit serves them all.
+  chosen.max_in_flight = std::max<std::size_t>(options.at_once * 4, 1'024);
+  chosen.receive_limit = 512;
   chosen.lease_for = options.lease_for;
   chosen.receive_wait = receive_wait;
   chosen.handler_timeout = options.timeout;
