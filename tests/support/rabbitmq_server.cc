@@ -37,11 +37,12 @@ Ran run(const std::string& arguments) {
   return ran;
 }
 
-/// The first line of what it says: a port.
+/// The last line of what it says: a port.
 std::string must_run(const std::string& arguments) {
   const Ran ran = run(arguments);
   if (ran.status != 0) throw MissingServer("rabbitmq", ran.output);
-  return ran.output.substr(0, ran.output.find('\n'));
+  const std::string said = ran.output.substr(0, ran.output.find_last_not_of('\n') + 1);
+  return said.substr(said.rfind('\n') + 1);  // npos + 1: there is only one line
 }
 
 std::string address_of(const std::string& port) {
