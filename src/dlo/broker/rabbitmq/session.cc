@@ -13,7 +13,7 @@ namespace dlo::rabbitmq {
 namespace {
 
 constexpr const char* where = "rabbitmq.connection";
-constexpr timeval to_connect{5, 0};
+constexpr timeval to_connect{10, 0};  // as long as the server itself waits for a greeting
 constexpr timeval to_answer{30, 0};
 constexpr int largest_frame = 8 << 20;  // the server says how much of it we get
 
