@@ -272,7 +272,7 @@ void Service::stop() {
   quick_.close();
   slow_.close();
   rounds_.stop();
-  if (retries_ != nullptr) (void)retries_->watch().tell(timer_.now());
+  if (retries_ != nullptr) (void)retries_->watch().tell(timer_.now().wall);
   desk_.shelf().close();
 }
 
