@@ -104,6 +104,7 @@ std::map<std::string, std::string> files_in(const std::string& directory) {
 // Opened, it would begin anew as if nothing had ever been kept.
 TEST_F(SqliteOpening, AnOfficeThatWasCutToNothingOrIsGoneIsRefusedAndLeftAsItIs) {
   fill(3);
+  wait_for_index(*open_office(directory_.path()));
   ASSERT_TRUE(std::filesystem::exists(directory_.path() + "/payloads.db"));
   const auto is_refused = [&](const char* what, const char* beside) {
     const auto before = files_in(directory_.path());
