@@ -133,12 +133,6 @@ void Hand::collect(memory::Queue::Gone& gone, Tags& done) {
   }
 }
 
-std::uint64_t Hand::ready(Instant now) {
-  const std::lock_guard lock(mutex_);
-  advance(now);
-  return queue_->stats(now.wall).ready;
-}
-
 Result<std::vector<Delivery>> Hand::receive(const ReceiveRequest& request, Instant now,
                                             Tags& done) {
   constexpr const char* where = "rabbitmq.receive";

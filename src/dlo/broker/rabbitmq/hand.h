@@ -45,7 +45,6 @@ class Hand {
   void lost(const Error& why);
 
   // The callers' side. `done` is what may be acknowledged now.
-  [[nodiscard]] std::uint64_t ready(Instant now);
   Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now, Tags& done);
   Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now);
   Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
