@@ -42,8 +42,7 @@ void RetryWatch::listen_to(std::shared_ptr<Executors> executors) {
   }
   if (executors == nullptr) return;
   for (const auto& [name, entry] : executors->table().named()) {
-    entry->breaker.tell_moves(
-        [this, name = std::string(name)](BreakerState to) { moved(name, to); });
+    entry->breaker.tell_moves([this, of = std::string(name)](BreakerState to) { moved(of, to); });
   }
 }
 
