@@ -2,6 +2,7 @@
 // emptied.
 #include <gtest/gtest.h>
 
+#include "support/eventually.h"
 #include "unit/embedded/shop.h"
 
 namespace dlo::testing {
@@ -30,6 +31,25 @@ TEST(Stragglers, EmptySegmentsAreFreed) {
   must(shop.queues->tidy());
   EXPECT_GT(full, 200'000U);
   EXPECT_LE(shop.queues->journal_stats().live_bytes, 2U * (16U << 10U));
+}
+
+// What ends a message is small, so nothing is written that would make tidying due.
+TEST(Stragglers, AQueueThatIsEmptiedOrPurgedGivesItsDiskBackByItself) {
+  for (const bool purged : {false, true}) {
+    Shop shop;
+    shop.settings.housekeeping = true;
+    shop.settings.checkpoint_every = 1U << 30U;
+    shop.open();
+    for (int i = 0; i < 200; ++i) shop.publish("m-" + std::to_string(i), noon, 1000);
+    ASSERT_GT(shop.queues->journal_stats().live_bytes, 200'000U);
+    if (purged) must(shop.queue->purge());
+    if (!purged) {
+      for (const auto& each : shop.take(200)) shop.end(each, Completed{});
+    }
+    EXPECT_TRUE(eventually([&] {
+      return shop.queues->journal_stats().live_bytes <= 4U * (16U << 10U);
+    })) << (purged ? "purged" : "completed");
+  }
 }
 
 TEST(Stragglers, AreMovedSoThatTheirSegmentsCanGo) {

@@ -84,7 +84,7 @@ Result<Placed> Depot::append(const RecordList& records) {
     appended_ += size;
     untidied_ += size;
   }
-  if (checkpoint_due() && housekeeper_.joinable()) housekeeping_.notify_one();
+  tidy_if_due();
   return placed;
 }
 

@@ -200,6 +200,8 @@ class Depot {
   void housekeep();
   [[nodiscard]] std::uint64_t checkpoint_interval() const noexcept;
   [[nodiscard]] bool checkpoint_due() const noexcept;
+  [[nodiscard]] bool much_is_gone() const noexcept;
+  void tidy_if_due();
   [[nodiscard]] bool is_crowded();
   [[nodiscard]] bool holds_more_than(std::uint64_t tenths);
   void wait_for_housekeeping(Lock& lock);

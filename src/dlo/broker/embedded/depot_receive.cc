@@ -227,6 +227,7 @@ Result<void> Depot::drop_expired(const std::vector<Claim>& expired, TimePoint no
   const auto placed = append(records);
   if (!placed) return placed.error();
   for (const Removal& each : removals) holdings_.remove(each, now);
+  tidy_if_due();
   lock.unlock();
   return journal_->written(placed->last);
 }

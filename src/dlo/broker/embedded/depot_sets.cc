@@ -129,6 +129,7 @@ Result<void> Depot::purge_these(QueueState& queue, const std::vector<SlotNumber>
   holdings_.walked_past(slots.back());
   purge.count += holdings_.purge_fresh(slots, now) + stateful.size();
   for (const Removal& each : stateful) holdings_.remove(each, now);
+  tidy_if_due();
   purge.left -= slots.size();
   purge.bodies.clear();
   purge.last = placed->last;

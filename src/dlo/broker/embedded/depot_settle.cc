@@ -192,6 +192,7 @@ Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
     }
     last = placed->last;
     ring(number, ended.size() + completed.size());
+    tidy_if_due();
   }
   if (const auto durable = journal_->durable(last); !durable) return durable.error();
   return answers;

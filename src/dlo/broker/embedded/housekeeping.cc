@@ -30,7 +30,20 @@ std::uint64_t Depot::checkpoint_interval() const noexcept {
 }
 
 bool Depot::checkpoint_due() const noexcept {
-  return appended_ >= checkpoint_interval();
+  return appended_ >= checkpoint_interval() || much_is_gone();
+}
+
+/// What ends messages is small: a queue that is emptied or purged would keep its segments until
+/// somebody writes as much again, and on a full disk nobody can. As much as is alive has to be
+/// gone, so that what tidying costs follows from what it frees.
+bool Depot::much_is_gone() const noexcept {
+  const SegmentUses& uses = holdings_.segments();
+  return uses.dropped() >= std::max(slack_segments * options_.journal.segment_size, uses.bytes());
+}
+
+/// Call it where messages went. Needs the lock.
+void Depot::tidy_if_due() {
+  if (housekeeper_.joinable() && checkpoint_due()) housekeeping_.notify_one();
 }
 
 /// The disk is to hold at most twice what is alive, but for a few segments, so tidying begins well
@@ -77,7 +90,10 @@ void Depot::housekeep() {
       options_.on_trouble(trouble);
       lock.lock();
     }
-    if (!done) appended_ = 0;
+    if (!done) {
+      appended_ = 0;
+      holdings_.segments().count_dropped_anew();
+    }
     untidied_ -= std::min(untidied_, covered);
     tidied_.notify_all();
   }
@@ -115,6 +131,7 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
     for (const Arrival& each : arrivals_) arrivals.push_back(each.slot);
     holdings_.slots().begin_snapshot();
     appended_ = 0;
+    holdings_.segments().count_dropped_anew();
   }
   std::size_t next = 0;
   const auto done = journal_->durable(position.sequence - 1);

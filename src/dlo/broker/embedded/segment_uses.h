@@ -43,7 +43,11 @@ class SegmentUses {
     const auto left = bytes < use.bytes ? bytes : use.bytes;
     use.bytes -= left;
     bytes_ -= left;
+    dropped_ += left;
   }
+  /// Of those that went since `count_dropped_anew`.
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
+  void count_dropped_anew() noexcept { dropped_ = 0; }
   /// Of all messages and states.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] SegmentUse use(std::uint32_t segment) const noexcept {
@@ -90,6 +94,7 @@ class SegmentUses {
   }
   std::uint32_t first_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t dropped_ = 0;
   std::vector<SegmentUse>
       uses_;  // asked several times for every message; segments come and go seldom
 };
