@@ -122,9 +122,7 @@ Result<std::shared_ptr<QueueWindow>> QueueHall::get_or_make(const std::string& n
   if (!parts_.made_by_sending) return get(name);
   const std::lock_guard one_at_a_time(declaring_);
   if (auto found = find(name)) return found;  // somebody else was first, or declared it
-  QueueSettings usual;
-  usual.source.source = name;
-  auto made = declare_alone(usual, std::move(audit));
+  auto made = declare_alone(usual_queue_settings(name), std::move(audit));
   if (!made) return made.error();
   return std::move(made->window);
 }

@@ -42,9 +42,16 @@ Result<void> check_queue_name(const std::string& name) {
                    " cannot be the name of a queue: 1 to 200 letters, digits, '.', '_', '-', '/'"};
 }
 
-QueueSettings read_queue_settings(JsonFields& fields, const std::string& name) {
+QueueSettings usual_queue_settings(const std::string& name) {
   QueueSettings settings;
   settings.source.source = name;
+  // Costs nothing while nobody sends ids, and what a killed replay sends twice arrives once.
+  settings.source.dedupe_window = usual_dedupe_window;
+  return settings;
+}
+
+QueueSettings read_queue_settings(JsonFields& fields, const std::string& name) {
+  QueueSettings settings = usual_queue_settings(name);
   if (fields.has("profile")) settings.profile = fields.text("profile");
   if (fields.has("lease_ms")) {
     settings.lease_for = fields.millis("lease_ms");
@@ -55,8 +62,6 @@ QueueSettings read_queue_settings(JsonFields& fields, const std::string& name) {
   SourceOptions& source = settings.source;
   if (fields.has("max_messages")) source.max_messages = fields.number("max_messages");
   if (fields.has("max_bytes")) source.max_bytes = fields.number("max_bytes");
-  // Costs nothing while nobody sends ids, and what a killed replay sends twice arrives once.
-  source.dedupe_window = usual_dedupe_window;
   if (fields.has("dedupe_window_ms")) source.dedupe_window = fields.millis("dedupe_window_ms");
   if (fields.has("ageing_ms")) source.ageing = fields.millis("ageing_ms");
   if (fields.has("keys_in_order")) source.keys_in_order = fields.boolean("keys_in_order");

@@ -22,6 +22,9 @@ inline constexpr const char* queue_kind = "queue";
 /// Letters, digits, '.', '_', '-' and '/', at most 200 bytes.
 [[nodiscard]] Result<void> check_queue_name(const std::string& name);
 
+/// Those of a queue that the first message makes, or a declaration without members.
+[[nodiscard]] QueueSettings usual_queue_settings(const std::string& name);
+
 /// The members of a declaration; those that are missing keep their defaults.
 [[nodiscard]] QueueSettings read_queue_settings(JsonFields& fields, const std::string& name);
 void write_members(JsonWriter& json, const QueueSettings& settings);

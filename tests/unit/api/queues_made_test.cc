@@ -48,6 +48,7 @@ TEST_F(QueuesMade, TheFirstMessageMakesItsQueueWithTheUsualSettings) {
   EXPECT_EQ(sent.status(), 201) << sent;
   EXPECT_EQ(sent.at("sent"), "1");
   EXPECT_EQ(show().at("profile"), "standard");
+  EXPECT_EQ(show().at("dedupe_window_ms"), "600000") << "as a declaration without members has it";
   const Told trail = get("/v1/audit");
   EXPECT_EQ(trail.at("entries.0.act"), "declare") << trail;
   EXPECT_TRUE(trail.says("queue/orders") && trail.says("first message")) << trail;
