@@ -10,6 +10,7 @@
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/client.h"
 #include "dlo/cli/open_office.h"
+#include "dlo/cli/recovery_note.h"
 #include "dlo/engine/clock.h"
 #include "dlo/server/http_exchange.h"
 #include "dlo/store/sqlite/sqlite_office.h"
@@ -161,6 +162,7 @@ Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Nee
     housekeeping.sealer = opened_office->vault;
     auto opened = EmbeddedQueues::open(context.data + "/queues", context.now, housekeeping);
     if (!opened) return opened.error();
+    tell_recovery(context.err, context.data, (*opened)->recovery());
     queues = std::move(*opened);
   }
   return std::unique_ptr<Client>(

@@ -18,6 +18,7 @@
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/last_look.h"
 #include "dlo/cli/open_office.h"
+#include "dlo/cli/recovery_note.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/server_note.h"
 #include "dlo/cli/verbs.h"
@@ -335,6 +336,7 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   auto queues =
       EmbeddedQueues::open(context.data + "/queues", clock.now(), queue_options(context, opened));
   if (!queues) return fail(context, queues.error());
+  tell_recovery(context.err, context.data, (*queues)->recovery());
   api::Service service(*opened.office, queues->get(), clock, chosen);
   for (const Error& trouble : service.troubles()) {
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";

@@ -1,0 +1,32 @@
+#include "dlo/cli/recovery_note.h"
+
+#include <gmock/gmock.h>
+#include <sstream>
+
+namespace dlo::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string told(const RecoveryReport& report) {
+  std::ostringstream err;
+  cli::tell_recovery(err, "dlo-data", report);
+  return err.str();
+}
+
+TEST(RecoveryNote, SaysWhichBytesOfWhichFileWereCutOffAndWhatThatMeans) {
+  RecoveryReport report;
+  report.cut_bytes = 95;
+  report.cut_file = "dlo-data/queues/000000000001.seg";
+  report.cut_offset = 448;
+  EXPECT_THAT(told(report), HasSubstr("the last 95 bytes of dlo-data/queues/000000000001.seg"));
+  EXPECT_THAT(told(report), HasSubstr("from offset 448"));
+  EXPECT_THAT(told(report), HasSubstr("what was sent last may have been in it"));
+}
+
+TEST(RecoveryNote, SaysNothingWhereNothingWasCut) {
+  EXPECT_EQ(told({}), "");
+}
+
+}  // namespace
+}  // namespace dlo::testing
