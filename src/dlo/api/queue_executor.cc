@@ -21,7 +21,7 @@ Outcome QueueExecutor::run(const Message& message, const RunContext& context) {
   publication.message = std::move(task);
   publication.counters = after_replay(context.counters, ReplayCount::restart);
   const std::vector<Publication> one{std::move(publication)};
-  const auto sent = targets_.send(queue_, one, now);
+  const auto sent = send_(queue_, one, now);
   if (sent) return {};
   Outcome outcome{OutcomeKind::failed, {}};
   outcome.failure.type = "QueueUnavailable";

@@ -13,13 +13,13 @@ namespace dlo::api {
 /// and no second record (R3). A queue that is gone or full is a failure of the task.
 class QueueExecutor final : public dlo::Handler {
  public:
-  QueueExecutor(ReplayTargets targets, std::string queue, const Clock& clock)
-      : targets_(std::move(targets)), queue_(std::move(queue)), clock_(clock) {}
+  QueueExecutor(const ReplayTargets& targets, std::string queue, const Clock& clock)
+      : send_(targets.send), queue_(std::move(queue)), clock_(clock) {}
 
   Outcome run(const Message& message, const RunContext& context) override;
 
  private:
-  ReplayTargets targets_;
+  decltype(ReplayTargets::send) send_;  // not all of them: they hold the executors, and so this
   std::string queue_;
   const Clock& clock_;
 };
