@@ -72,9 +72,9 @@ class Scanner {
     } else if (folded.is(tables::cookies)) {
       cookie(end);
     } else if (folded.ends_like(tables::telling)) {
-      named_value(begin, end, true);
+      named_value(begin, end, Trust::certain);
     } else if (folded.ends_like(tables::suspicious)) {
-      if (!scheme_token(end, name)) named_value(begin, end, false);
+      if (!scheme_token(end, name)) named_value(begin, end, trust_at(begin, end));
     } else if (folded.view() == "by" && same(identified(begin), "identified")) {
       sql_literal(end);
     } else {
@@ -198,26 +198,32 @@ class Scanner {
   /// The dashes of `--password` belong to the word.
   [[nodiscard]] bool is_flag(std::size_t begin) const noexcept { return slice_is(begin, "--"); }
 
-  void named_value(std::size_t begin, std::size_t end, bool certain) {
+  [[nodiscard]] Trust trust_at(std::size_t begin, std::size_t end) const noexcept {
+    const std::string_view name = slice(begin, end);
+    if (is_flag(begin) && peek(end) == '=' && same(name, "--token")) return Trust::likely;
+    return trust_in(name, slice(0, begin));
+  }
+
+  void named_value(std::size_t begin, std::size_t end, Trust trust) {
     const std::size_t from =
         is_flag(begin) && is_blank(peek(end)) ? skip(end, is_blank) : value_start(begin, end);
     if (from == npos) {
-      if (certain && peek(end) == ' ' && peek(end + 1) == '\'') sql_literal(end);
+      if (trust == Trust::certain && peek(end) == ' ' && peek(end + 1) == '\'') sql_literal(end);
       return;
     }
     std::size_t escapes = from;
     while (peek(escapes) == '\\') ++escapes;
     if (is_quote(peek(escapes))) {
-      quoted_value(from, escapes, certain);
+      quoted_value(from, escapes, trust);
     } else if (begin > 0 && text_[begin - 1] == '<' && peek(end) == '>') {
-      judge(from, skip(from, [](char c) { return c != '<'; }), certain);
+      judge(from, skip(from, [](char c) { return c != '<'; }), trust);
     } else {
-      bare_value(begin, end, from, certain);
+      bare_value(begin, end, from, trust);
     }
   }
 
   /// Up to the quote that ends it: the same quote behind as many backslashes, or the line's end.
-  void quoted_value(std::size_t from, std::size_t quote_at, bool certain) {
+  void quoted_value(std::size_t from, std::size_t quote_at, Trust trust) {
     const std::size_t depth = quote_at - from;
     const char quote = text_[quote_at];
     std::size_t backslashes = 0;
@@ -226,15 +232,16 @@ class Scanner {
       if (text_[i] == quote && backslashes <= depth) break;
       backslashes = text_[i] == '\\' ? backslashes + 1 : 0;
     }
-    judge(quote_at + 1, std::max(quote_at + 1, i - std::min(backslashes, depth)), certain);
+    judge(quote_at + 1, std::max(quote_at + 1, i - std::min(backslashes, depth)), trust);
   }
 
-  void bare_value(std::size_t begin, std::size_t end, std::size_t from, bool certain) {
+  void bare_value(std::size_t begin, std::size_t end, std::size_t from, Trust trust) {
     const char first = peek(from);
     if (first == '{' || first == '[' || is_space(first))
       return;  // its members speak for themselves
-    const std::size_t semicolon = next_semicolon(from);
     const bool encoded = slice(end, from).find('%') != npos;
+    if (trust == Trust::likely) from = behind_scheme(from);
+    const std::size_t semicolon = next_semicolon(from);
     const std::size_t to = skip(from, [&](char c) {
       if (is_space(c) || is_quote(c) || c == ';' || c == '<') return false;
       if (encoded && c == '%') return false;
@@ -243,14 +250,21 @@ class Scanner {
     });
     const std::size_t stop = without_full_stop(from, to);
     if (is_directory(slice(begin, end), slice(from, stop))) return;
-    judge(from, stop, certain);
+    judge(from, stop, trust);
   }
 
-  void judge(std::size_t from, std::size_t to, bool certain) {
+  /// `x-auth-token: Bearer abc`: where `abc` begins.
+  [[nodiscard]] std::size_t behind_scheme(std::size_t from) const noexcept {
+    const std::size_t end = skip(from, is_word);
+    const bool named = is_blank(peek(end)) && is_one_of(slice(from, end), tables::token_schemes);
+    return named ? skip(end, is_blank) : from;
+  }
+
+  void judge(std::size_t from, std::size_t to, Trust trust) {
     const std::string_view value = slice(from, to);
     at_ = std::max(at_, from);
     if (is_masked(value) || says_nothing(value)) return;
-    if (certain ? is_prose(value, peek(to)) : !looks_random(value)) return;
+    if (trust == Trust::doubtful ? !looks_random(value) : is_prose(value, peek(to), trust)) return;
     hide(from, to);
   }
 
@@ -276,7 +290,7 @@ class Scanner {
   /// `IDENTIFIED BY 'x'`, `PASSWORD 'x'`
   void sql_literal(std::size_t end) {
     const std::size_t from = skip(end, is_blank);
-    if (peek(from) == '\'') quoted_value(from, from, true);
+    if (peek(from) == '\'') quoted_value(from, from, Trust::certain);
   }
   [[nodiscard]] std::string_view identified(std::size_t by) const noexcept {
     if (by < 11 || text_[by - 1] != ' ') return {};

@@ -7,6 +7,36 @@
 #include "dlo/core/spelling.h"
 
 namespace dlo::redact_look {
+namespace {
+
+bool is_mark(char c) noexcept {
+  return c == '_' || c == '-' || c == '.';
+}
+
+/// Where the last word of a name begins: behind `_`, `-` or `.`, or at the last capital behind a
+/// small letter or before one (`accessToken`, `CSRFToken`).
+std::size_t last_word(std::string_view name) noexcept {
+  for (std::size_t i = name.size(); i > 1; --i) {
+    const char before = name[i - 2];
+    if (is_mark(before)) return i - 1;
+    if (!is_upper(name[i - 1]) || !is_alnum(before)) continue;
+    if (!is_upper(before) || (i < name.size() && is_lower(name[i]))) return i - 1;
+  }
+  return 0;
+}
+
+/// Text in front of a name that belongs to it: `spring.vault.` but not `com.acme.` before `Token`.
+std::string_view path_before(std::string_view name, std::string_view before) noexcept {
+  constexpr std::size_t longest = 64;
+  if (before.size() < 2 || before.back() != '.' || name.empty() || is_upper(name.front()))
+    return {};
+  before = before.substr(before.size() - std::min(before.size(), longest));
+  std::size_t from = before.size() - 1;
+  while (from > 0 && is_word(before[from - 1])) --from;
+  return before.substr(from);
+}
+
+}  // namespace
 
 bool same(std::string_view a, std::string_view lower) noexcept {
   return a.size() == lower.size() &&
@@ -41,6 +71,18 @@ std::string_view FoldedName::view() const noexcept {
   return std::string_view(kept_.data(), kept_.size()).substr(kept_.size() - size_);
 }
 
+Trust trust_in(std::string_view name, std::string_view before) noexcept {
+  const std::size_t at = last_word(name);
+  if (!is_one_of(name.substr(at), redact_tables::kept_by_owner)) {
+    return FoldedName(name).ends_like(redact_tables::joined) ? Trust::likely : Trust::doubtful;
+  }
+  std::string_view owner = at > 0 ? name.substr(0, at) : path_before(name, before);
+  while (!owner.empty() && is_mark(owner.back())) owner.remove_suffix(1);
+  owner = owner.substr(last_word(owner));
+  const bool harmless = owner.empty() || is_one_of(owner, redact_tables::harmless_before);
+  return harmless ? Trust::doubtful : Trust::likely;
+}
+
 bool looks_random(std::string_view value) noexcept {
   if (value.size() < 8) return false;
   std::size_t digits = 0;
@@ -68,12 +110,13 @@ bool says_nothing(std::string_view value) noexcept {
   return is_one_of(value, redact_tables::nothing);
 }
 
-bool is_prose(std::string_view value, char after) noexcept {
+bool is_prose(std::string_view value, char after, Trust trust) noexcept {
   const std::size_t space = value.find(' ');
   if (space == std::string_view::npos && is_quote(after)) return false;
   std::string_view word = value.substr(0, space);
   while (!word.empty() && (word.back() == '.' || word.back() == ',')) word.remove_suffix(1);
-  return is_one_of(word, redact_tables::prose);
+  return is_one_of(word, redact_tables::prose) ||
+         (trust == Trust::likely && is_one_of(word, redact_tables::token_prose));
 }
 
 }  // namespace dlo::redact_look

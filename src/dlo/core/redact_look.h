@@ -54,6 +54,16 @@ class FoldedName {
   std::size_t size_ = 0;
 };
 
+/// How much a name says about its value.
+enum class Trust : std::uint8_t {
+  doubtful,  // `token`: a secret if it looks like one
+  likely,    // `access_token`: a secret unless it is a word that no token is
+  certain,   // `password`: a secret unless a sentence begins
+};
+
+/// What `name`, which ends like a suspicious one, says; `before` is what stands in front of it.
+[[nodiscard]] Trust trust_in(std::string_view name, std::string_view before) noexcept;
+
 /// Random rather than written by a person: letters with digits, padding, or very long.
 [[nodiscard]] bool looks_random(std::string_view value) noexcept;
 
@@ -68,6 +78,6 @@ class FoldedName {
 
 /// "must be at least 8 characters": the first word gives a sentence away. `after` is the character
 /// that follows the value: one quoted word is a value, not a sentence.
-[[nodiscard]] bool is_prose(std::string_view value, char after) noexcept;
+[[nodiscard]] bool is_prose(std::string_view value, char after, Trust trust) noexcept;
 
 }  // namespace dlo::redact_look

@@ -23,6 +23,20 @@ inline constexpr auto suspicious = std::to_array<std::string_view>(
     {"token", "sig", "signature", "credential", "credentials", "auth", "sessionid", "pass",
      "phpsessid", "sharedaccesssignature"});
 
+/// Last words of a name that is a secret's if something stands before them: `access_token`,
+/// `X-Vault-Token`, `dbCredentials`, `vault.token`.
+inline constexpr auto kept_by_owner =
+    std::to_array<std::string_view>({"token", "credential", "credentials"});
+/// The same written as one word.
+inline constexpr auto joined = std::to_array<std::string_view>(
+    {"accesstoken", "refreshtoken", "sessiontoken", "authtoken", "apitoken", "bearertoken",
+     "csrftoken", "xsrftoken", "vaulttoken", "securitytoken"});
+/// What makes `unexpected_token` the name of an error, and `CancellationToken` one of a thing.
+inline constexpr auto harmless_before = std::to_array<std::string_view>(
+    {"unexpected", "expected",  "invalid",      "missing", "expired", "unknown", "bad", "wrong",
+     "illegal",    "malformed", "unsupported",  "revoked", "no",      "empty",   "not", "syntax",
+     "lexer",      "parser",    "cancellation", "cancel",  "stop",    "eof",     "the"});
+
 /// Headers whose value is a scheme and credentials.
 inline constexpr auto authorization =
     std::to_array<std::string_view>({"authorization", "proxyauthorization"});
@@ -41,11 +55,21 @@ inline constexpr auto list_schemes =
 
 /// Words that follow "password:" in a sentence about passwords rather than in one that leaks one.
 inline constexpr auto prose = std::to_array<std::string_view>(
-    {"must",     "is",      "are",     "was",       "were",    "cannot",  "can",
-     "can't",    "should",  "may",     "might",     "has",     "have",    "does",
-     "do",       "needs",   "not",     "no",        "too",     "at",      "required",
-     "expected", "missing", "invalid", "incorrect", "wrong",   "expired", "rejected",
-     "field",    "for",     "could",   "will",      "contains"});
+    {"must",     "is",      "are",     "was",       "were",     "cannot",  "can",
+     "can't",    "should",  "may",     "might",     "has",      "have",    "does",
+     "do",       "needs",   "not",     "no",        "too",      "at",      "required",
+     "expected", "missing", "invalid", "incorrect", "wrong",    "expired", "rejected",
+     "field",    "for",     "could",   "will",      "contains", "requires"});
+
+/// Words that follow "access_token:" in a sentence. No service hands them out as a token, though
+/// people take some as a password.
+inline constexpr auto token_prose = std::to_array<std::string_view>(
+    {"the",     "a",          "an",      "it",           "this",         "timeout",
+     "timed",   "connection", "connect", "request",      "response",     "failed",
+     "failure", "unable",     "error",   "unauthorized", "unauthorised", "forbidden",
+     "denied",  "permission", "access",  "revoked",      "malformed",    "unavailable",
+     "empty",   "unknown",    "file",    "http",         "server",       "service",
+     "network", "rate",       "too",     "string",       "str",          "authentication"});
 
 /// Values that say there is none.
 inline constexpr auto nothing = std::to_array<std::string_view>(

@@ -95,6 +95,28 @@ INSTANTIATE_TEST_SUITE_P(Structures, Secrets, ::testing::ValuesIn<Row>({
     {"SessionToken", R"({"access_token":"2YotnFZFEjr1zCsicMWpAA"})", R"({"access_token":"***"})"},
 }), [](const auto& row) { return row.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(Tokens, Secrets, ::testing::ValuesIn<Row>({
+    {"Access", "POST /x?access_token=mfXqLwpZtrYsKd&page=2", "POST /x?access_token=***&page=2"},
+    {"Refresh", R"({"refresh_token":"horse","n":1})", R"({"refresh_token":"***","n":1})"},
+    {"Id", "id_token=mfXqLwpZtrYsKd", "id_token=***"},
+    {"Session", "session_token=horse-battery-staple, user=bob", "session_token=***, user=bob"},
+    {"Api", "api_token: mfXqLwpZtrYsKdmfXqLwpZtrY", "api_token: ***"},
+    {"Header", "x-auth-token: horse\r\nAccept: */*", "x-auth-token: ***\r\nAccept: */*"},
+    {"Vault", "X-Vault-Token: s.mfXqLwpZtrYsKd", "X-Vault-Token: ***"},
+    {"CamelCase", "{accessToken=horse, user=bob}", "{accessToken=***, user=bob}"},
+    {"BehindAScheme", "x-auth-token: Bearer horse\r\nx", "x-auth-token: Bearer ***\r\nx"},
+    {"CapitalsInFront", "CSRFToken=horse", "CSRFToken=***"},
+    {"Capitals", "export GITHUB_TOKEN=horse", "export GITHUB_TOKEN=***"},
+    {"InOneWord", "accesstoken=horse", "accesstoken=***"},
+    {"Dotted", "vault.token=horse", "vault.token=***"},
+    {"DottedYaml", "spring.cloud.vault.token: horse", "spring.cloud.vault.token: ***"},
+    {"Flag", "tool --auth-token horse --verbose", "tool --auth-token *** --verbose"},
+    {"FlagOfOneWord", "tool --token=horse --verbose", "tool --token=*** --verbose"},
+    {"Credential", "db_credential=horse", "db_credential=***"},
+    {"Credentials", R"({"awsCredentials":"horse"})", R"({"awsCredentials":"***"})"},
+    {"OneQuotedWordIsAValue", R"({"access_token":"expired"})", R"({"access_token":"***"})"},
+}), [](const auto& row) { return row.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(Keys, Secrets, ::testing::ValuesIn<Row>({
     {"Jwt", "invalid jwt " + jwt + ", expired", "invalid jwt ***, expired"},
     {"AwsKey", "The key " + aws + " is disabled", "The key *** is disabled"},
@@ -139,6 +161,22 @@ INSTANTIATE_TEST_SUITE_P(
         "java.lang.IllegalStateException: secret store unavailable", "field 'password' is missing",
         "Cookie: missing", "cookie jar: empty", "signature: void foo(int)",
         "2026-03-01T12:00:00Z ERROR [main] x=1, y=2; z=3"));
+
+INSTANTIATE_TEST_SUITE_P(
+    SpeakingOfTokens, LookAlikes,
+    ::testing::Values("token expired", "the token is invalid", "unexpected token: }",
+                      "unexpected_token: name", "UNEXPECTED_TOKEN=identifier",
+                      "invalid_token: The token was revoked",
+                      R"({"error":"invalid_token","error_description":"The access token expired"})",
+                      "cannot get access_token: timeout", "access_token: connection refused",
+                      "access-token: The request was rejected", "refresh_token: must not be empty",
+                      "access_token is missing", "api_token: basic authentication failed",
+                      "access_token expired", "missing_token: send one",
+                      "cancellation_token=requested", "stopToken: requested", "accessToken: string",
+                      "com.acme.Token: identifier", "no-credentials: ask for some",
+                      "broken: identifier", "access_token=null", R"({"access_token":""})",
+                      "access_token=***", "--token requires one", "access_tokens: two",
+                      "tokenizer=standard", "token_type=bearer", "tokenType: bearer"));
 
 TEST(Redact, KeepsBytesThatAreNoText) {
   using std::string_literals::operator""s;
@@ -255,9 +293,10 @@ TEST(Redact, IsTotalOnRandomBytes) {
 TEST(Redact, DoesNotTakeQuadraticTimeOnTextMadeToAnnoyIt) {
   // Each would make a scanner that searches ahead from every place take minutes; it takes
   // milliseconds. The bound in between holds on the slowest machine.
-  for (const std::string piece : {"-----BEGIN PRIVATE KEY-----", "password=a,", "a://b:c/",
-                                  "pwd=\"", "eyJhbGciOiJ.", "Cookie: a=b; ", "\\\"", "password:'",
-                                  "-", "token=", "Authorization: Digest ", "<password>"}) {
+  for (const std::string piece :
+       {"-----BEGIN PRIVATE KEY-----", "password=a,", "a://b:c/", "pwd=\"", "eyJhbGciOiJ.",
+        "Cookie: a=b; ", "\\\"", "password:'", "-", "token=", "a.token=", "Authorization: Digest ",
+        "<password>"}) {
     std::string text;
     while (text.size() < 1'500'000) text += piece;
     const std::clock_t began = std::clock();  // our own time, however busy the machine is
