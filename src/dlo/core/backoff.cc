@@ -92,7 +92,8 @@ std::int64_t with_jitter(Jitter jitter, std::int64_t delay, std::int64_t base,
     case Jitter::equal:
       return delay - delay / 2 + spread(delay / 2, random);
     case Jitter::decorrelated: {
-      const std::int64_t widest = std::max(base, 3 * previous);
+      // Before the first retry nothing was waited: the base stands in, or all would come together.
+      const std::int64_t widest = 3 * std::max(base, previous);
       return base + spread(widest - base, random);
     }
   }

@@ -68,13 +68,23 @@ class Explainer {
     }
     if (!question_.lived) note_an_earlier_death(at_run);
     if (survives_pre_check(at_run)) decide_after_run(at_run);
-    say("verdict", describe(out_.verdict));
+    say("verdict", verdict_sentence());
     return std::move(out_);
   }
 
  private:
   void say(std::string_view step, std::string text) {
     out_.steps.push_back({step, std::move(text)});
+  }
+
+  /// A wait that is drawn is given as its range: a single number would be a guess.
+  [[nodiscard]] std::string verdict_sentence() const {
+    const auto* retry = std::get_if<RetryAt>(&out_.verdict);
+    if (retry == nullptr || out_.shortest_delay == out_.longest_delay)
+      return describe(out_.verdict);
+    return "retry after " + print_duration(out_.shortest_delay) + " to " +
+           print_duration(out_.longest_delay) + ", placed " +
+           std::string(name_of(retry->placement));
   }
 
   /// An Nth execution may be asked about that the profile would never grant.
@@ -105,10 +115,31 @@ class Explainer {
   }
 
   [[nodiscard]] Decision decide(const Counters& at_run) const {
-    return decide(at_run, question_.random);
+    return decide(at_run, question_.random, question_.previous);
   }
-  [[nodiscard]] Decision decide(const Counters& at_run, std::uint64_t random) const {
-    return book_.after_run(question_.outcome, at_run, question_.now, random, question_.previous);
+  [[nodiscard]] Decision decide(const Counters& at_run, std::uint64_t random,
+                                Millis previous) const {
+    return book_.after_run(question_.outcome, at_run, question_.now, random, previous);
+  }
+  [[nodiscard]] Millis delay_with(const Counters& at_run, std::uint64_t random,
+                                  Millis previous) const {
+    const Decision decision = decide(at_run, random, previous);
+    const auto* retry = std::get_if<RetryAt>(&decision.verdict);
+    return retry == nullptr ? Millis{0} : retry->delay;
+  }
+
+  /// Waits that grow from the one before may have grown at every retry up to `number`, unless the
+  /// question names the one before.
+  [[nodiscard]] Millis longest_delay(const Counters& at_run, std::uint32_t number) const {
+    constexpr auto highest = std::numeric_limits<std::uint64_t>::max();
+    Millis longest = delay_with(at_run, highest, question_.previous);
+    if (question_.previous > Millis{0}) return longest;
+    for (std::uint32_t retry = 1; retry < number; ++retry) {
+      const Millis next = delay_with(at_run, highest, longest);
+      if (next <= longest) break;  // at the cap, or of another kind
+      longest = next;
+    }
+    return longest;
   }
 
   void take(const Decision& decision) {
@@ -168,16 +199,11 @@ class Explainer {
   }
 
   void explain_delay(const Counters& at_run) {
-    const auto delay_with = [&](std::uint64_t random) {
-      const Decision decision = decide(at_run, random);
-      const auto* retry = std::get_if<RetryAt>(&decision.verdict);
-      return retry == nullptr ? Millis{0} : retry->delay;
-    };
+    const std::uint32_t number = std::max<std::uint32_t>(out_.counters_after.attempt, 1);
     out_.delay = std::get<RetryAt>(out_.verdict).delay;
-    out_.shortest_delay = delay_with(0);
-    out_.longest_delay = delay_with(std::numeric_limits<std::uint64_t>::max());
-    std::string text = out_.policy + ": retry " +
-                       std::to_string(std::max<std::uint32_t>(out_.counters_after.attempt, 1));
+    out_.shortest_delay = delay_with(at_run, 0, question_.previous);
+    out_.longest_delay = longest_delay(at_run, number);
+    std::string text = out_.policy + ": retry " + std::to_string(number);
     if (out_.shortest_delay == out_.longest_delay) {
       text += " waits " + print_duration(*out_.delay);
     } else {

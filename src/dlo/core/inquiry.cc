@@ -138,6 +138,13 @@ void forget_steps(Explanation& said, std::initializer_list<std::string_view> nam
   });
 }
 
+/// The verdict as it was explained, with the range of a wait that is drawn.
+std::string verdict_said(const Explanation& said) {
+  const auto found = std::find_if(said.steps.begin(), said.steps.end(),
+                                  [](const ExplainStep& each) { return each.step == "verdict"; });
+  return found != said.steps.end() ? found->text : describe(said.verdict);
+}
+
 void conclude(Explanation& said, std::string because, const Verdict& verdict) {
   forget_steps(said, {"verdict"});
   if (!because.empty()) {
@@ -181,7 +188,7 @@ void agree(Explanation& said, const Profile& profile, const DeadLetter& record,
   decision.counters = record.counters;
   decision = given_up(std::move(decision), profile, words.failure);
   const auto* given = std::get_if<DeadLetterAs>(&decision.verdict);
-  const std::string rules_say = describe(said.verdict);
+  const std::string rules_say = verdict_said(said);
   forget_steps(said, {"delay", "retry_after"});
   said.delay.reset();
   if (asked && given != nullptr && by_rules == nullptr && given->reason == death.reason) {

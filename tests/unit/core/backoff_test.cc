@@ -115,10 +115,18 @@ TEST(Jitter, EqualKeepsHalfOfTheWait) {
 
 TEST(Jitter, DecorrelatedGrowsFromThePreviousWaitAndIsCapped) {
   const RetryPolicy policy = must(parse_policy("fixed base=1s cap=10s jitter=decorrelated"));
-  EXPECT_EQ(delay_before(policy, 1, 0s, all_ones), 1s);
   EXPECT_EQ(delay_before(policy, 2, 2s, 0), 1s);
   EXPECT_EQ(delay_before(policy, 2, 2s, all_ones), 6s);
   EXPECT_EQ(delay_before(policy, 3, 9s, all_ones), 10s);
+}
+
+TEST(Jitter, DecorrelatedSpreadsTheFirstRetryToo) {  // or what failed together comes back together
+  const RetryPolicy policy = must(parse_policy("fixed base=1s cap=10s jitter=decorrelated"));
+  EXPECT_EQ(delay_before(policy, 1, 0s, 0), 1s);
+  EXPECT_EQ(delay_before(policy, 1, 0s, std::uint64_t{1} << 63), 2s);
+  EXPECT_EQ(delay_before(policy, 1, 0s, all_ones), 3s);
+  const RetryPolicy capped = must(parse_policy("fixed base=1s cap=2s jitter=decorrelated"));
+  EXPECT_EQ(delay_before(capped, 1, 0s, all_ones), 2s);
 }
 
 TEST(CustomBackoff, IsCalledByNameAndCutToTheCap) {

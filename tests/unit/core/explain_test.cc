@@ -137,6 +137,36 @@ TEST(Explain, ShowsTheRangeThatJitterLeaves) {
   EXPECT_EQ(answer.longest_delay, 4s);
   EXPECT_THAT(step(answer, "delay"), HasSubstr("between 0s and 4s"));
   EXPECT_EQ(answer.policy, "exponential base=1s factor=2 cap=5m jitter=full");
+  EXPECT_EQ(step(answer, "verdict"), "retry after 0s to 4s, placed delayed\n");
+}
+
+TEST(Explain, AWaitWithoutJitterIsOneNumber) {
+  const Explanation answer = must(explain(book_of("kafka"), about("busy")));
+  EXPECT_EQ(answer.shortest_delay, answer.longest_delay);
+  EXPECT_THAT(step(answer, "verdict"), HasSubstr("retry after 2s, placed"));
+}
+
+TEST(Explain, ShowsHowFarDecorrelatedWaitsMayHaveGrown) {
+  Profile profile = must(find_profile("standard"));
+  profile.limit = 1000;
+  profile.pre_check->limit = 1000;
+  profile.post_check->limit = 1000;
+  profile.retry = must(parse_policy("fixed base=1s cap=5m jitter=decorrelated"));
+  const RuleBook book = must(RuleBook::build(profile));
+  const auto range = [&](std::uint32_t attempt, Millis previous) {
+    Question question = about("boom", attempt);
+    question.previous = previous;
+    const Explanation answer = must(explain(book, question));
+    EXPECT_EQ(answer.shortest_delay, 1s) << attempt;
+    EXPECT_THAT(step(answer, "delay"), HasSubstr("waits between 1s and")) << attempt;
+    return answer.longest_delay;
+  };
+  EXPECT_EQ(range(1, 0s), 3s);
+  EXPECT_EQ(range(2, 0s), 9s);
+  EXPECT_EQ(range(5, 0s), 243s);
+  EXPECT_EQ(range(10, 0s), 5min);
+  EXPECT_EQ(range(999, 0s), 5min);
+  EXPECT_EQ(range(10, 2s), 6s) << "the wait before is known";
 }
 
 TEST(Explain, NamesOverridesAndTheCategoryLimit) {  // R12

@@ -183,6 +183,15 @@ TEST(Inquiry, ACategoryThatSomebodySaidIsKept) {
   EXPECT_EQ(std::get<DeadLetterAs>(said.verdict).reason, record.reason);
 }
 
+TEST(Inquiry, AWaitTheRulesWouldDrawIsSaidAsItsRange) {
+  const RuleBook book = book_of("standard");
+  const Failure failure = failure_saying("boom");
+  DeadLetter record =
+      record_of(book, book.after_run({OutcomeKind::failed, failure}, running(1), noon, 0), failure);
+  record.reason = "MovedByHand";
+  EXPECT_THAT(step(asked_about(record), "record"), HasSubstr("they say retry after 0s to 1s"));
+}
+
 TEST(Inquiry, WhatWaitsIsDueWhenItsRecordSays) {
   const RuleBook book = book_of("workflow+safe");
   const Failure failure = failure_saying("connection timeout");
