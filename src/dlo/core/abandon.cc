@@ -20,6 +20,22 @@ std::uint32_t narrowed(std::uint64_t count) noexcept {
       std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
 }
 
+/// Whether the only check, before the run, would never see the abandons and has let enough of them
+/// pass: it is asked as if each had been an execution that failed. Claims count themselves.
+bool unseen_limit_reached(const Profile& profile, std::uint32_t abandons) noexcept {
+  if (!profile.pre_check || profile.post_check || abandons == 0) return false;
+  const Check& check = *profile.pre_check;
+  if (check.counter == CounterName::fetch || check.counter == CounterName::abandon ||
+      check.counter == CounterName::abandon_or_fetch) {
+    return false;
+  }
+  Counters failed;
+  failed.attempt = failed.failure = abandons;
+  failed.retry = abandons - 1;
+  const std::uint64_t count = value_of(failed, check.counter);
+  return check.comparison == Comparison::greater ? count > check.limit : count >= check.limit;
+}
+
 }  // namespace
 
 AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
@@ -37,8 +53,9 @@ AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
   const bool strictly =
       !options.max_abandon_count && check != nullptr && check->comparison == Comparison::greater;
   const bool reached = strictly ? count > limit : count >= limit;
+  const bool ends = limited ? reached : unseen_limit_reached(profile, after.abandon);
 
-  if (options.force_poison || (limited && reached)) {
+  if (options.force_poison || ends) {
     return {Poisoned{poison_count(profile, after)}, after, limit};
   }
   return {Released{}, after, limit};

@@ -4,6 +4,8 @@
 #include <limits>
 #include <rapidcheck.h>
 
+#include "unit/core/always_failing.h"
+
 namespace dlo {
 namespace {
 
@@ -27,6 +29,13 @@ Profile durable_fetch() {
 }
 Profile kafka() {
   return with_check(CounterName::next_retry, Comparison::greater, 3);
+}
+
+Profile booking_outbox() {
+  Profile profile;
+  profile.limit = 3;
+  profile.pre_check = Check{CounterName::failure, Comparison::at_least, 3, "Max", ""};
+  return profile;
 }
 
 Counters counters(std::uint32_t fetch, std::uint32_t abandon) {
@@ -92,6 +101,9 @@ INSTANTIATE_TEST_SUITE_P(S3_20, Abandoning, ::testing::ValuesIn<Row>({
     {"FetchCountingPoisonsBeforeTheRunNotHere", durable_fetch(), counters(40, 39), counted(),      Released{},  counters(40, 40), 10},
     {"FetchCountingObeysALimitPerCall",        durable_fetch(), counters(2, 1), limited(true, 2),  Poisoned{2}, counters(2, 2), 2},
     {"FetchCountingObeysForce",                durable_fetch(), counters(2, 0), forced(false),     Poisoned{2}, counters(2, 0), 10},
+    {"APreCheckOfFailuresLetsTwoAbandonsPass", booking_outbox(), counters(2, 1), counted(),        Released{},  counters(2, 2), 3},
+    {"APreCheckOfFailuresPoisonsAtTheThird",   booking_outbox(), counters(3, 2), counted(),        Poisoned{3}, counters(3, 3), 3},
+    {"APreCheckOfFailuresForgivesTheUncounted", booking_outbox(), counters(9, 2), unprocessed(),   Released{},  counters(8, 2), 3},
     {"AnyProfileEndsByAbandonsAlone",                  kafka(), counters(4, 3), counted(),         Poisoned{4}, counters(4, 4), 3},
     {"AStrictProfileKeepsItsComparison",               kafka(), counters(3, 2), counted(),         Released{},  counters(3, 3), 3},
 }), [](const auto& row) { return row.param.name; });
@@ -113,6 +125,33 @@ TEST(Abandoning, PoisonsAfterExactlyNAbandonsForAnyN) {  // S3-48, S3-51
       now = decision.counters;
     }
   }));
+}
+
+/// Claims and counted abandons until it is poisoned or a claim finds it dead; 100 at most.
+std::uint32_t abandons_survived(const RuleBook& book, bool starts) {
+  Counters now;
+  for (std::uint32_t n = 1; n <= 100; ++n) {
+    ++now.fetch;
+    if (!std::holds_alternative<Run>(book.before_run(now).verdict)) return n - 1;
+    if (starts) now = with_start(now);
+    const AbandonDecision decision = decide_abandon(book.profile(), now, counted());
+    if (std::holds_alternative<Poisoned>(decision.result)) return n;
+    now = decision.counters;
+  }
+  return 100;
+}
+
+TEST(Abandoning, NoProfileCanBeAbandonedForEver) {  // R8
+  for (const Profile& profile : builtin_profiles()) {
+    const RuleBook book = testing::must(RuleBook::build(profile));
+    for (const bool starts : {false, true}) {
+      EXPECT_LE(abandons_survived(book, starts), profile.limit + 1) << profile.name << starts;
+    }
+  }
+  EXPECT_EQ(abandons_survived(testing::book_of("booking-outbox"), true), 3U);
+  EXPECT_EQ(abandons_survived(testing::book_of("booking-retry-api"), true), 4U);
+  EXPECT_EQ(abandons_survived(testing::book_of("booking-retry-api"), false), 4U);
+  EXPECT_EQ(abandons_survived(testing::book_of("durable-fetch"), true), 10U);
 }
 
 TEST(Abandoning, NeverPoisonsWhatWasNeverProcessed) {  // S3-22, S3-30, I8
