@@ -180,7 +180,10 @@ Plan PullDesk::condemn(const RuleBook& rules, Out& out, Decision decision, Failu
 Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& options,
                          TimePoint now, PullAnswer& answer) {
   const Delivery& delivery = out.item.delivery;
-  const AbandonDecision decided = decide_abandon(rules.profile(), delivery.counters, options);
+  // Receiving was the start (R1): it is part of every count, unless it is given back.
+  const bool ran = options.increment_count || options.force_poison;
+  const AbandonDecision decided =
+      decide_abandon(rules.profile(), ran ? out.item.running : delivery.counters, options);
   const auto* poisoned = std::get_if<Poisoned>(&decided.result);
   if (poisoned == nullptr) {
     answer.abandon_count = decided.counters.abandon;

@@ -258,6 +258,32 @@ TEST_F(PullDeskTest,
   EXPECT_EQ(must(kept_.get(*dead.record)).record.failure.text, "cannot be read");
 }
 
+TEST_F(PullDeskTest, ARecordOfAnAbandonedMessageCountsEveryExecutionUnderEveryProfile) {
+  AbandonOptions counted;
+  counted.increment_count = true;
+  AbandonOptions forced;
+  forced.force_poison = true;
+  for (const Profile& profile : builtin_profiles()) {
+    SCOPED_TRACE(profile.name);
+    use(profile.name);
+    send(profile.name);
+    std::optional<RecordId> dead;
+    std::uint32_t executions = 0;
+    while (!dead) {
+      const auto handed = receive();
+      if (handed.empty()) break;  // dead before it could run again
+      ++executions;
+      dead = settle(handed[0].lease, executions < 12 ? counted : forced).record;
+    }
+    if (!dead) continue;
+    const auto found = must(kept_.get(*dead));
+    EXPECT_EQ(found.record.counters.total, executions);
+    EXPECT_EQ(found.record.counters.attempt, executions);
+    EXPECT_EQ(found.record.counters.retry, executions - 1);
+    EXPECT_EQ(found.attempts.back().number, executions);
+  }
+}
+
 TEST_F(PullDeskTest, TheMarkComesOffOnceTheSourceIsSettled) {  // R3
   send("1");
   const auto handed = receive();
