@@ -194,7 +194,9 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
     return plan;
   }
   answer.abandon_count = poisoned->abandon_count;
-  Poison poison{poisoned->abandon_count, decided.limit, options.error_message, {}};
+  const std::string told = options.error_message.value_or("");
+  const std::string& error = told.empty() ? delivery.last_error : told;  // I9
+  Poison poison{poisoned->abandon_count, decided.limit, error, {}};
   const auto& owner = delivery.message->owner;
   Counters counters = decided.counters;
   if (owner) {
@@ -203,7 +205,7 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
   }
   Failure failure;
   failure.type = "Poison";
-  failure.text = options.error_message.value_or("");
+  failure.text = error;
   Decision decision;
   decision.verdict = DeadLetterAs{poison_reason(rules.profile()),
                                   owner ? describe(poison) : describe(poison, "message"), true};

@@ -258,6 +258,26 @@ TEST_F(PullDeskTest,
   EXPECT_EQ(must(kept_.get(*dead.record)).record.failure.text, "cannot be read");
 }
 
+TEST_F(PullDeskTest, AForcedPoisonWithoutAMessageKeepsTheLastError) {  // I9, S3-24
+  use("durable");
+  for (const std::optional<std::string>& message :
+       {std::optional<std::string>(), std::optional<std::string>("")}) {
+    send(message ? "empty" : "none");
+    AbandonOptions counted;
+    counted.increment_count = true;
+    counted.error_message = "the true error";
+    EXPECT_EQ(settle(receive()[0].lease, counted).fate, Fate::released);
+    AbandonOptions forced;
+    forced.force_poison = true;
+    forced.error_message = message;
+    const auto dead = settle(receive()[0].lease, forced);
+    const auto found = must(kept_.get(*dead.record));
+    EXPECT_EQ(found.record.failure.text, "the true error");
+    EXPECT_TRUE(found.record.description.ends_with(": the true error")) << found.record.description;
+    EXPECT_EQ(found.attempts.back().error_text, "the true error");
+  }
+}
+
 TEST_F(PullDeskTest, ARecordOfAnAbandonedMessageCountsEveryExecutionUnderEveryProfile) {
   AbandonOptions counted;
   counted.increment_count = true;
