@@ -47,7 +47,7 @@ struct Failed {  // the attempt failed; come back at `again_at`
   std::string trail = {};  // earlier attempts in brief: kept with the message, handed back with it
 };
 struct Abandoned {               // S3-18..20
-  bool increment_count = false;  // false: never processed, so the claim is given back (R3-3)
+  bool increment_count = false;  // false: never processed: claim and start are given back (R3-3)
   TimePoint again_at{};
   std::string error;  // empty: the error it had is kept
 };

@@ -211,6 +211,13 @@ Result<std::vector<bool>> OfficeSource::start(std::span<const LeaseToken> leases
   return live;
 }
 
+/// Without the claim, and the start if there was one (I8).
+Counters OfficeSource::unclaimed(const Held& held) {
+  Counters counters = held.started_at ? without_start(held.counters) : held.counters;
+  if (counters.fetch > 0) --counters.fetch;
+  return counters;
+}
+
 Transition OfficeSource::ending_of(const Held& held, const Settlement& settlement,
                                    TimePoint now) const {
   Transition move;
@@ -227,18 +234,14 @@ Transition OfficeSource::ending_of(const Held& held, const Settlement& settlemen
     move.counters = failed->counters;
     move.next_retry_at = failed->again_at;
   } else if (const auto* abandoned = std::get_if<Abandoned>(&settlement.ending)) {
-    Counters counters = held.counters;
+    move.counters = unclaimed(held);
     if (abandoned->increment_count) {
-      counters.abandon += counters.abandon != UINT32_MAX;
-    } else if (counters.fetch > 0) {
-      --counters.fetch;
+      move.counters = held.counters;
+      move.counters->abandon += move.counters->abandon != UINT32_MAX;
     }
-    move.counters = counters;
     move.next_retry_at = abandoned->again_at;
   } else {
-    Counters counters = held.started_at ? without_start(held.counters) : held.counters;
-    if (counters.fetch > 0) --counters.fetch;
-    move.counters = counters;
+    move.counters = unclaimed(held);
   }
   return move;
 }

@@ -86,6 +86,7 @@ class OfficeSource final : public Broker, public RecordWriter {
   [[nodiscard]] Held held_of(const Claim& claim) const;
   Result<void> read_on(const Claim& claim, Delivery& delivery, Held& held);
   std::optional<Held> held(const LeaseToken& lease) const;
+  [[nodiscard]] static Counters unclaimed(const Held& held);
   [[nodiscard]] Transition ending_of(const Held& held, const Settlement& settlement,
                                      TimePoint now) const;
   std::uint32_t put_ending(const Held& held, const Settlement& settlement, TimePoint now,

@@ -171,8 +171,13 @@ void Recorder::put_off(Entry& entry, const Error& error, TimePoint now) {
   entry.durable = true;
   entry.told = true;
   entry.plan.kind = Plan::Kind::release;
+  const std::string why = "not recorded: " + error.where + ": " + error.detail;
+  entry.plan.ending = Abandoned{false, now + put_off_for, why};
+  if (!entry.item->started) return;
+  Counters counters = entry.item->running;  // it ran: only the claim is given back
+  if (counters.fetch > 0) --counters.fetch;
   entry.plan.ending =
-      Abandoned{false, now + put_off_for, "not recorded: " + error.where + ": " + error.detail};
+      Failed{now + put_off_for, counters, why, put_off_for, entry.item->delivery.trail};
 }
 
 /// Marks can wait, records cannot: while there are more records to write they go alone, unless so

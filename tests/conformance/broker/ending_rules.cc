@@ -81,6 +81,31 @@ TEST_P(BrokerSuite, AnAbandonCountsWhatItWasAskedToCount) {  // S3-20, S3-22, R3
   }
 }
 
+TEST_P(BrokerSuite, AnAbandonThatDoesNotCountTakesBackTheStartToo) {  // I8, S3-30
+  publish("m-1");
+  const auto first = take_one();
+  start(first.lease, noon + 1s);
+  settle(first, Abandoned{false, noon + 2s, "busy"}, noon + 2s);
+  const auto second = take_one(noon + 2s);
+  EXPECT_EQ(second.counters, (Counters{.fetch = 1}));
+  EXPECT_EQ(second.first_attempt_at, std::nullopt);
+  EXPECT_FALSE(second.interrupted);
+  EXPECT_EQ(second.last_error, "busy");
+
+  start(second.lease, noon + 3s);
+  settle(second, failed(second, noon + 3s, 0ms), noon + 3s);
+  const auto third = take_one(noon + 3s);
+  start(third.lease, noon + 4s);
+  settle(third, Abandoned{false, noon + 4s, ""}, noon + 4s);
+  const auto fourth = take_one(noon + 4s);
+  EXPECT_EQ(fourth.counters, third.counters);
+  EXPECT_EQ(fourth.first_attempt_at, noon + 3s);
+
+  start(fourth.lease, noon + 5s);
+  settle(fourth, Abandoned{true, noon + 5s, ""}, noon + 5s);
+  EXPECT_EQ(take_one(noon + 5s).counters.attempt, third.counters.attempt + 1) << "counted: it ran";
+}
+
 TEST_P(BrokerSuite, AnAbandonHidesTheMessageForItsDelay) {  // S3-20: visibility delay
   NEEDS(delays);
   publish("m-1");

@@ -212,6 +212,14 @@ bool BrokerModel::renew(const LeaseToken& lease, Millis lease_for) {
   return true;
 }
 
+/// The claim, and the start if there was one.
+void BrokerModel::give_back(Item& item) {
+  if (item.counters.fetch > 0) --item.counters.fetch;
+  if (!item.started) return;
+  item.counters = without_start(item.counters);
+  if (item.first_start) item.first_attempt_at.reset();
+}
+
 SettleAnswer BrokerModel::settle(const Settlement& settlement) {
   const auto at = find(settlement.lease);
   if (at == items_.end()) return {Settled::lease_lost, 0};
@@ -240,19 +248,15 @@ SettleAnswer BrokerModel::settle(const Settlement& settlement) {
       ++item.counters.abandon;
       item.repeat = item.interrupted = false;
       item.interruptions = 0;
-    } else if (item.counters.fetch > 0) {
-      --item.counters.fetch;
+    } else {
+      give_back(item);
     }
     answer.abandon_count = item.counters.abandon;
     item.previous_delay = std::max(Millis{0}, abandoned->again_at - now_);
     if (!abandoned->error.empty()) item.last_error = abandoned->error;
     wait(item, abandoned->again_at);
   } else {
-    if (item.counters.fetch > 0) --item.counters.fetch;
-    if (item.started) {
-      item.counters = without_start(item.counters);
-      if (item.first_start) item.first_attempt_at.reset();
-    }
+    give_back(item);
     wait(item, now_);
   }
   item.started = false;

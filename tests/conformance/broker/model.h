@@ -90,6 +90,7 @@ class BrokerModel {
   void end_lease(Item& item, TimePoint at);
   /// Whoever has become the first of its key is ready since now.
   void promote();
+  static void give_back(Item& item);
   void wait(Item& item, TimePoint again_at) const;
   void add(std::string id, Item item);
   void bury(Numbered::iterator at, const DeadLettered& ending);

@@ -304,6 +304,44 @@ TEST_F(PullDeskTest, ARecordOfAnAbandonedMessageCountsEveryExecutionUnderEveryPr
   }
 }
 
+TEST_F(PullDeskTest, AnAbandonThatDoesNotCountCostsNothingUnderAnyProfile) {  // S3-30, I8
+  for (const Profile& profile : builtin_profiles()) {
+    SCOPED_TRACE(profile.name);
+    use(profile.name);
+    send(profile.name);
+    const auto first = receive();
+    ASSERT_EQ(first.size(), 1U);
+    LeaseToken lease = first[0].lease;
+    for (int i = 0; i < 12; ++i) {
+      EXPECT_EQ(settle(lease, AbandonOptions{}).fate, Fate::released);
+      const auto again = receive();
+      ASSERT_EQ(again.size(), 1U) << "after " << i + 1 << " abandons";
+      EXPECT_EQ(again[0].counters, first[0].counters);
+      lease = again[0].lease;
+    }
+    EXPECT_EQ(settle(lease, PullCompleted{}).fate, Fate::completed);
+  }
+  EXPECT_TRUE(must(kept_.list({})).rows.empty());
+}
+
+TEST_F(PullDeskTest, WhatWaitsInTheOfficeIsAbandonedUncountedAtNoCost) {  // S3-30, I8
+  OfficeSource waiting(office_, "orders");
+  PullDesk office_desk(
+      {waiting, office_, rules_of("workflow"), clock_, {"node", "build"}, &waiting});
+  use("workflow");
+  send("1");
+  const auto again = settle(receive()[0].lease, failed("connection reset"));
+  clock_.advance_to(*again.next_at);
+  for (int i = 0; i < 6; ++i) {
+    const auto due = must(office_desk.receive(10, 30s));
+    ASSERT_EQ(due.size(), 1U) << "after " << i << " abandons";
+    EXPECT_EQ(due[0].counters.attempt, 2U);
+    std::vector<PullSettlement> one;
+    one.push_back({due[0].lease, AbandonOptions{}});
+    EXPECT_EQ(must(office_desk.settle(one)).front().fate, Fate::released);
+  }
+}
+
 TEST_F(PullDeskTest, TheMarkComesOffOnceTheSourceIsSettled) {  // R3
   send("1");
   const auto handed = receive();

@@ -150,6 +150,11 @@ TEST_F(StoreDown, OneRecordTheOfficeRefusesDoesNotStopTheOthers) {
   EXPECT_EQ(processor->stats().unrecordable, 1U);
   EXPECT_EQ(world.source_stats().delayed, 1U) << "still at its source, out of the way";
   EXPECT_EQ(world.source_stats().dead_lettered, 5U);
+  world.clock.advance(1min);
+  const auto back = must(world.broker.receive({.limit = 1}, world.clock.instant()));
+  ASSERT_EQ(back.size(), 1U);
+  EXPECT_EQ(back[0].counters, (Counters{.fetch = 1, .attempt = 1, .total = 1})) << "it ran";
+  EXPECT_TRUE(back[0].last_error.starts_with("not recorded: ")) << back[0].last_error;
 }
 
 TEST(SourceDown, ADurableDeathIsSettledOnceTheSourceAnswersAgain) {

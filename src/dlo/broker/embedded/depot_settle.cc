@@ -11,6 +11,14 @@ void give_back(std::uint32_t& count) noexcept {
   if (count > 0) --count;
 }
 
+/// What it was before it was claimed: without the claim, and the start if there was one (I8).
+void unclaim(const Lease& lease, MessageState& state) {
+  give_back(state.counters.fetch);
+  if (!lease.started) return;
+  state.counters = without_start(state.counters);
+  if (lease.first_start) state.first_attempt_at.reset();
+}
+
 void note(MessageState& state, const std::string& error, const std::string& trail) {
   state.last_error = error;
   state.trail = trail;
@@ -74,7 +82,7 @@ Depot::Ended Depot::decide(Lease& lease, const Ending& ending, TimePoint now) {
       repeat = state.interrupted = false;
       state.interruptions = 0;
     } else {
-      give_back(state.counters.fetch);
+      unclaim(lease, state);
     }
     state.previous_delay = std::max(Millis{0}, abandoned->again_at - now);
     if (!abandoned->error.empty()) state.last_error = abandoned->error;

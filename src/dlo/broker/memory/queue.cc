@@ -15,6 +15,14 @@ void give_back(std::uint32_t& count) noexcept {
   if (count > 0) --count;
 }
 
+/// As if it had not been claimed: the claim, and the start if there was one (I8).
+void unclaim(Slot& slot) noexcept {
+  give_back(slot.counters.fetch);
+  if (!slot.started) return;
+  slot.counters = without_start(slot.counters);
+  if (slot.first_start) slot.first_attempt_at = Slot::never;
+}
+
 }  // namespace
 
 Queue::Queue(const SourceOptions& options)
@@ -278,7 +286,7 @@ void Queue::end(SlotNumber number, const Abandoned& ending, TimePoint now, Gone&
     slot.repeat = slot.interrupted = false;
     slot.interruptions = 0;
   } else {
-    give_back(slot.counters.fetch);
+    unclaim(slot);
   }
   slot.previous_delay = std::max(Millis{0}, ending.again_at - now);
   if (!ending.error.empty()) note(slot, ending.error, slot.remarks ? slot.remarks->trail : "");
@@ -286,12 +294,7 @@ void Queue::end(SlotNumber number, const Abandoned& ending, TimePoint now, Gone&
 }
 
 void Queue::end(SlotNumber number, const ReleasedUnrun& /*ending*/, TimePoint now, Gone& /*gone*/) {
-  Slot& slot = slab_[number];
-  give_back(slot.counters.fetch);
-  if (slot.started) {
-    slot.counters = without_start(slot.counters);
-    if (slot.first_start) slot.first_attempt_at = Slot::never;
-  }
+  unclaim(slab_[number]);
   take_back(number, now, now);
 }
 
