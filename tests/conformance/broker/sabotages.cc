@@ -266,7 +266,7 @@ const std::vector<Sabotage>& sabotages() {
           std::get<Abandoned>(s.ending).increment_count = false;
         })}},
       {"AbandonsAreAlwaysCounted",
-       {"AnAbandonCountsWhatItWasAskedToCount"},
+       {"AnAbandonCountsWhatItWasAskedToCount", "AnAbandonThatDoesNotCountTakesBackTheStartToo"},
        {.settlement = when<Abandoned>([](Settlement& s, TimePoint) {
           std::get<Abandoned>(s.ending).increment_count = true;
         })}},
