@@ -10,7 +10,9 @@
 namespace dlo {
 namespace {
 
-constexpr std::size_t largest_batch = 512;
+/// Lists of 512 reach 0.8 of what the office takes by itself, lists of 2048 0.9: a sync is shared
+/// by four times as many, and the pool is still four of them deep.
+constexpr std::size_t largest_batch = 2'048;
 constexpr std::size_t largest_batch_bytes = 8U << 20U;
 constexpr Millis put_off_for{30'000};
 constexpr std::size_t most_marks_owed = 64 * 1024;  // a few megabytes
@@ -71,15 +73,14 @@ void Recorder::wait_for_more(std::unique_lock<std::mutex>& lock) {
   pace_.begin();
 }
 
+/// One batch at a time: what is durable goes on to its source, and makes room for more, while the
+/// rest is still to be written.
 void Recorder::collect() {
   const std::lock_guard lock(mutex_);
-  if (entries_.empty()) {
-    entries_.swap(in_);
-  } else {
-    std::move(in_.begin(), in_.end(), std::back_inserter(entries_));
-    in_.clear();
-  }
-  urgent_ = false;
+  const auto end = in_.begin() + static_cast<std::ptrdiff_t>(std::min(in_.size(), largest_batch));
+  std::move(in_.begin(), end, std::back_inserter(entries_));
+  in_.erase(in_.begin(), end);
+  urgent_ = std::any_of(in_.begin(), in_.end(), [](const Entry& e) { return e.item->keyed; });
   busy_ = true;
 }
 
@@ -273,7 +274,7 @@ void Recorder::clear_marks() {
   }
 }
 
-bool Recorder::flush() {
+bool Recorder::flush_batch() {
   collect();
   forget_lost();
   const TimePoint now = clock_.now();
@@ -288,6 +289,14 @@ bool Recorder::flush() {
   return ok;
 }
 
+bool Recorder::flush() {
+  while (flush_batch()) {
+    const std::lock_guard lock(mutex_);
+    if (in_.empty()) return true;
+  }
+  return false;
+}
+
 void Recorder::run() {
   std::unique_lock lock(mutex_);
   TimePoint marks_at = clock_.now() + marks_wait;
@@ -297,7 +306,7 @@ void Recorder::run() {
     if (due || (!in_.empty() && !held_up_)) {
       if (!due) wait_for_more(lock);
       lock.unlock();
-      flush();
+      flush_batch();
       lock.lock();
       marks_at = clock_.now() + marks_wait;
       continue;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -75,6 +76,7 @@ class Recorder {
   [[nodiscard]] bool enough() const noexcept;
   void wait_for_more(std::unique_lock<std::mutex>& lock);
   void collect();
+  bool flush_batch();
   void forget_lost();
   bool name_all();
   bool write_all(TimePoint now);
@@ -109,7 +111,7 @@ class Recorder {
   std::optional<TimePoint> look_again_;  // something is kept: when to try again
   bool held_up_ = false;                 // the office failed: not even new ones before look_again_
   TimePoint deadline_{};
-  std::vector<Entry> in_;
+  std::deque<Entry> in_;
 
   // Of whoever flushes.
   std::vector<Entry> entries_;

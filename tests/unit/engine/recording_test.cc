@@ -121,6 +121,29 @@ TEST_F(Recording, WhatDiesWhileAListIsWrittenSharesTheNext) {
   EXPECT_LE(written().size(), 3U) << "one, and the others together";
 }
 
+TEST_F(Recording, WhatIsDurableIsSettledWhileTheRestIsStillToBeWritten) {
+  Gate first;
+  Gate third;
+  std::atomic<int> writes{0};
+  before_writing = [&] {
+    const int write = ++writes;
+    if (write == 1) first.pass();
+    if (write == 3) third.pass();
+  };
+  auto processor = world.processor();
+  world.publish("poison");
+  Running running(*processor);
+  ASSERT_TRUE(eventually([&] { return first.waiting() == 1; }));
+  for (int i = 0; i < 5'000; ++i) world.publish("poison");
+  ASSERT_TRUE(eventually([&] { return processor->stats().started == 5'001; }));
+  first.open();
+  ASSERT_TRUE(eventually([&] { return third.waiting() == 1; }));
+  EXPECT_TRUE(eventually([&] { return processor->stats().dead > 1; }));
+  EXPECT_LT(processor->stats().in_flight, 5'000U) << "there is room for others again";
+  third.open();
+  EXPECT_TRUE(eventually([&] { return processor->stats().dead == 5'001; }));
+}
+
 TEST_F(Recording, GoodMessagesAreSettledWhileRecordsAreBeingWritten) {  // no batch barrier
   Gate gate;
   before_writing = [&] { gate.pass(); };
