@@ -8,16 +8,19 @@ FUZZ_SECONDS ?= 60
 TESTS ?= .
 
 ctest = ctest --test-dir build/$(1) --output-on-failure -j $(JOBS) --no-tests=error $(CTEST_ARGS)
-# build,<preset>[,<targets>]
-build = { [ -f build/$(1)/build.ninja ] || cmake --preset $(1) >build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }; } \
+configure = cmake --preset $(1) $(2) >build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }
+# build,<preset>[,<targets>[,<options of the first configuration>]]
+build = { [ -f build/$(1)/build.ninja ] || $(call configure,$(1),$(3)); } \
         && rm -f build-$(1).log && cmake --build build/$(1) -j $(JOBS) $(if $(2),--target $(2))
+# `make run` configures the program alone; whoever measures wants the rest, too.
+build_bench = { $(call configure,release); } && $(call build,release,$(1))
 
 .DEFAULT_GOAL := help
 .PHONY: run test bench bench-peers instructions lint asan tsan clang fuzz soak help format check
 
 run: ## install what is missing, build, start the office on ./dlo-data (DATA=, LISTEN=)
-	@scripts/setup base bench
-	@$(call build,release,dlo)
+	@scripts/setup build
+	@$(call build,release,dlo,-DDLO_BUILD_BENCH=OFF -DDLO_BUILD_TESTS=OFF)
 	@exec build/release/dlo serve --data $(DATA) --listen $(LISTEN)
 
 test: ## install what is missing, build, run every test (TESTS=regex for some)
@@ -27,7 +30,7 @@ test: ## install what is missing, build, run every test (TESTS=regex for some)
 
 bench: ## the benchmarks, optimised; one file per claim
 	@scripts/setup base bench
-	@$(call build,release,benchmarks)
+	@$(call build_bench,benchmarks)
 	@scripts/bench build/release
 
 bench-peers: ## our queue beside redis, RabbitMQ, NATS, ...: ratios and goals (ROUNDS=5)
@@ -38,7 +41,7 @@ bench-peers: ## our queue beside redis, RabbitMQ, NATS, ...: ratios and goals (R
 
 instructions: ## what a message of the queue costs in instructions (callgrind); fails above 6000
 	@scripts/setup base bench
-	@$(call build,release,queue_bench)
+	@$(call build_bench,queue_bench)
 	@scripts/instructions build/release
 
 check: ## layers, coroutine shapes, house style, formatting: seconds
@@ -81,7 +84,7 @@ fuzz: ## each fuzzer for FUZZ_SECONDS (60)
 
 soak: ## the long form of the crash and soak tests: an hour and more
 	@scripts/setup base bench
-	@$(call build,release,crash soak)
+	@$(call build_bench,crash soak)
 	@DLO_SOAK=1 $(call ctest,release) -L soak
 	@scripts/soak-instructions build/release
 
