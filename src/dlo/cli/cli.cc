@@ -135,6 +135,8 @@ void add_demo_and_serve(CLI::App& app, Parsed& parsed, Context& context) {
                       "HOST:PORT; port 0 takes any free one [127.0.0.1:8080]");
   command->add_flag("--plain-http", parsed.serve.plain_http,
                     "Listen beyond loopback without encryption: behind a proxy that has it");
+  command->add_option("--office", parsed.serve.office,
+                      "A database instead of the directory: postgresql://USER@HOST/NAME");
   command->add_option("--tls-certificate", parsed.serve.certificate, "Speak TLS (PEM file)");
   command->add_option("--tls-key", parsed.serve.key, "The certificate's key (PEM file)");
   command->callback(

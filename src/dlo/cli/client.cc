@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "dlo/cli/open_office.h"
 #include "dlo/cli/server_note.h"
 #include "dlo/core/encoding.h"
 #include "dlo/core/spelling.h"
@@ -99,7 +100,10 @@ Result<std::unique_ptr<Client>> connect(const Context& context, Need need) {
     const auto owner = owner_of_directory(context.data + "/queues");
     if (note && owner && *owner == note->pid) return connect_to_server(context, note->url);
   }
-  if (there || context.data != Context::usual_data || need == Need::make) {
+  const auto settings = office_settings(context);
+  if (!settings) return settings.error();
+  const bool in_database = !settings->address.empty();
+  if (there || in_database || context.data != Context::usual_data || need == Need::make) {
     return connect_to_directory(context, need);
   }
   auto server = connect_to_server(context, usual_server);

@@ -26,7 +26,7 @@ int say_count(Context& context, std::size_t problems) {
 /// Queues are declared at the server, not in the file: where its directory is here, a target that
 /// is none of them is worth a word.
 void warn_of_targets(Context& context, const std::string& file, const Config& config) {
-  if (config.redirects.empty()) return;
+  if (config.redirects.empty() || !config.text("office").empty()) return;
   SqliteOptions looking;
   looking.read_only = true;
   const auto office = SqliteOffice::open(config.text("data"), looking);

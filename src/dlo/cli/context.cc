@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "dlo/cli/open_office.h"
-#include "dlo/store/sqlite/sqlite_office.h"
+#include "dlo/store/office.h"
 
 namespace dlo::cli {
 
@@ -19,14 +19,14 @@ int refuse(Context& context, const Error& error) {
 }
 
 Result<std::unique_ptr<Office>> open_for_reading(const Context& context) {
-  SqliteOptions options;
-  options.read_only = true;
-  const auto settings = vault_settings(context);
+  Opening looking;
+  looking.read_only = true;
+  const auto settings = office_settings(context);
   if (!settings) return settings.error();
-  auto opened = open_office(context.data, options, *settings, context.now);
+  auto opened = open_office(context.data, looking, *settings, context.now);
   if (opened) return std::move(opened->office);
   Error error = opened.error();
-  if (error.code == Code::not_found) {
+  if (error.code == Code::not_found && settings->address.empty()) {
     error.detail = "There is no office in '" + context.data +
                    "'. Name the directory with --data DIR, or start one: dlo serve --data " +
                    context.data;

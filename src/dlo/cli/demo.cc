@@ -213,8 +213,9 @@ int demo(Context& context, const DemoArguments& arguments) {
   const TemporaryDirectory temporary;
   const Interruption interruption(temporary.path());
   const std::string directory = arguments.keep ? context.data : temporary.path();
-  const auto settings = vault_settings(context);
+  auto settings = office_settings(context);
   if (!settings) return fail(context, settings.error());
+  settings->address.clear();  // a demo never touches a database
   auto opened = open_office(directory, {}, *settings, context.now);
   if (!opened) return fail(context, opened.error());
   Office* const office = opened->office.get();

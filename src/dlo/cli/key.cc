@@ -56,6 +56,9 @@ bool is_within(const std::string& file, const std::string& directory) {
 }
 
 Result<std::unique_ptr<SqliteOffice>> open_plain(const Context& context, bool read_only) {
+  const auto settings = office_settings(context);
+  if (!settings) return settings.error();
+  if (auto fine = require_directory(*settings, "`dlo key`"); !fine) return fine.error();
   SqliteOptions options;
   options.read_only = read_only;
   auto office = SqliteOffice::open(context.data, options);
@@ -65,7 +68,7 @@ Result<std::unique_ptr<SqliteOffice>> open_plain(const Context& context, bool re
 }
 
 Result<std::optional<KeyRing>> configured_ring(const Context& context) {
-  const auto settings = vault_settings(context);
+  const auto settings = office_settings(context);
   if (!settings) return settings.error();
   if (settings->key_file.empty()) return std::optional<KeyRing>{};
   auto ring = read_key_file(settings->key_file);
@@ -206,7 +209,7 @@ int key_list(Context& context) {
 }
 
 int key_rotate(Context& context, const KeyArguments& arguments) {
-  const auto settings = vault_settings(context);
+  const auto settings = office_settings(context);
   if (!settings) return refuse(context, settings.error());
   const auto ring = configured_ring(context);
   if (!ring) return refuse(context, ring.error());

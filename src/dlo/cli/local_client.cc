@@ -13,7 +13,6 @@
 #include "dlo/cli/recovery_note.h"
 #include "dlo/engine/clock.h"
 #include "dlo/server/http_exchange.h"
-#include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::cli {
 namespace {
@@ -75,7 +74,10 @@ class LocalClient final : public Client {
  public:
   LocalClient(const Context& context, Need need, OpenedOffice opened,
               std::unique_ptr<EmbeddedQueues> queues)
-      : data_(context.data), office_(std::move(opened.office)), queues_(std::move(queues)) {
+      : name_(opened.place.empty() ? "the office in '" + context.data + "'"
+                                   : "the office in " + opened.place),
+        office_(std::move(opened.office)),
+        queues_(std::move(queues)) {
     api::ServiceOptions options;
     options.version = context.version;
     options.quick_threads = 2;
@@ -112,11 +114,11 @@ class LocalClient final : public Client {
                      " s to answer. Look before you repeat it."};
   }
 
-  [[nodiscard]] std::string name() const override { return "the office in '" + data_ + "'"; }
+  [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] bool is_server() const noexcept override { return false; }
 
  private:
-  const std::string data_;
+  const std::string name_;
   const SystemClock clock_;
   std::unique_ptr<Office> office_;
   std::unique_ptr<EmbeddedQueues> queues_;
@@ -144,17 +146,19 @@ bool has_office(const Context& context) {
 }  // namespace
 
 Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Need need) {
-  SqliteOptions options;
+  const auto settings = office_settings(context);
+  if (!settings) return settings.error();
+  const bool here = settings->address.empty();
+  Opening options;
   options.read_only = need == Need::look;
   std::error_code ignored;
   // A directory may have been a queue's alone so far.
   const bool queues_only = std::filesystem::is_directory(context.data + "/queues", ignored);
-  if (!options.read_only && need != Need::make && !queues_only && !has_office(context)) {
+  if (here && !options.read_only && need != Need::make && !queues_only && !has_office(context)) {
     return explained({Code::not_found, "cli.connect", ""}, context);
   }
-  const auto settings = vault_settings(context);
-  if (!settings) return settings.error();
   auto opened_office = open_office(context.data, options, *settings, context.now);
+  if (!opened_office && !here) return opened_office.error();
   if (!opened_office) return explained(opened_office.error(), context);
   std::unique_ptr<EmbeddedQueues> queues;
   if (need != Need::look) {

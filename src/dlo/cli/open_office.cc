@@ -11,6 +11,9 @@
 #include "dlo/store/sealed/key_book.h"
 #include "dlo/store/sealed/sealed_office.h"
 #include "dlo/store/sqlite/sqlite_office.h"
+#ifdef DLO_WITH_POSTGRES
+#include "dlo/store/postgres/postgres_office.h"
+#endif
 
 namespace dlo::cli {
 
@@ -24,17 +27,18 @@ Result<std::vector<FieldPath>> parse_paths(const std::vector<std::string>& texts
   return paths;
 }
 
-VaultSettings vault_settings(const Config& config) {
-  return {config.text("vault.key_file"), config.places("vault.indexed"), config.places("masked")};
+OfficeSettings office_settings(const Config& config) {
+  return {config.text("office"), config.text("vault.key_file"), config.places("vault.indexed"),
+          config.places("masked")};
 }
 
-Result<VaultSettings> vault_settings(const Context& context) {
+Result<OfficeSettings> office_settings(const Context& context) {
   const auto named = std::find_if(context.environment.begin(), context.environment.end(),
                                   [](const auto& each) { return each.first == "DLO_CONFIG"; });
   const auto reading =
       load_config(context, named == context.environment.end() ? "" : named->second);
   if (!reading) return reading.error();
-  return vault_settings(reading->config);
+  return office_settings(reading->config);
 }
 
 Result<KeyRing> read_key_file(const std::string& path) {
@@ -53,8 +57,52 @@ Result<KeyRing> read_key_file(const std::string& path) {
   return Error{ring.error().code, ring.error().where, "'" + path + "': " + ring.error().detail};
 }
 
-Result<OpenedOffice> open_office(const std::string& directory, const SqliteOptions& options,
-                                 const VaultSettings& settings, TimePoint now) {
+namespace {
+
+Result<OpenedOffice> open_in_directory(const std::string& directory, const Opening& opening,
+                                       bool index_payloads) {
+  SqliteOptions options;
+  options.read_only = opening.read_only;
+  options.unsearched_payloads = opening.unsearched_payloads;
+  options.index_payloads = index_payloads;
+  auto office = SqliteOffice::open(directory, options);
+  if (!office) return office.error();
+  return OpenedOffice{std::move(*office), "", {}, nullptr};
+}
+
+#ifdef DLO_WITH_POSTGRES
+Result<OpenedOffice> open_in_database(const std::string& address, const Opening& opening,
+                                      bool index_payloads) {
+  PostgresOptions options;
+  options.read_only = opening.read_only;
+  options.unsearched_payloads = opening.unsearched_payloads;
+  options.index_payloads = index_payloads;
+  options.serves_as = opening.serves_as.empty() ? "dlo" : opening.serves_as;
+  auto office = PostgresOffice::open(address, options);
+  if (!office) return office.error();
+  std::string place = (*office)->place();
+  return OpenedOffice{std::move(*office), std::move(place), {}, nullptr};
+}
+#else
+Result<OpenedOffice> open_in_database(const std::string&, const Opening&, bool) {
+  return Error{Code::refused, "cli.office",
+               "This dlo was built without PostgreSQL (DLO_WITH_POSTGRES); `office` (DLO_OFFICE) "
+               "names a database. Nothing was opened"};
+}
+#endif
+
+}  // namespace
+
+Result<void> require_directory(const OfficeSettings& settings, const std::string& doing) {
+  if (settings.address.empty()) return {};
+  return Error{Code::refused, "cli.office",
+               doing +
+                   " works on an office in a directory; yours is in a database (`office`, "
+                   "DLO_OFFICE). Nothing was done"};
+}
+
+Result<OpenedOffice> open_office(const std::string& directory, const Opening& opening,
+                                 const OfficeSettings& settings, TimePoint now) {
   std::optional<KeyRing> ring;
   if (!settings.key_file.empty()) {
     auto keys = read_key_file(settings.key_file);
@@ -65,23 +113,25 @@ Result<OpenedOffice> open_office(const std::string& directory, const SqliteOptio
   if (!indexed) return indexed.error();
   auto masked = parse_paths(settings.masked);
   if (!masked) return masked.error();
-  SqliteOptions chosen = options;
-  chosen.index_payloads = std::none_of(masked->begin(), masked->end(), [](const FieldPath& path) {
-    return path.field == Field::body;
-  });
-  auto plain = SqliteOffice::open(directory, chosen);
-  if (!plain) return plain.error();
+  const bool index_payloads =
+      std::none_of(masked->begin(), masked->end(),
+                   [](const FieldPath& path) { return path.field == Field::body; });
+  auto opened = settings.address.empty()
+                    ? open_in_directory(directory, opening, index_payloads)
+                    : open_in_database(settings.address, opening, index_payloads);
+  if (!opened) return opened;
+  opened->masked = std::move(*masked);
   VaultRequest request;
   request.ring = ring ? &*ring : nullptr;
-  request.may_write = !options.read_only;
+  request.may_write = !opening.read_only;
   request.now = now;
-  auto vault = open_vault(**plain, request);
+  auto vault = open_vault(*opened->office, request);
   if (!vault) return vault.error();
-  if (!*vault) return OpenedOffice{std::move(*plain), std::move(*masked), nullptr};
-  auto shared = std::make_shared<const Vault>(std::move(**vault));
-  return OpenedOffice{
-      std::make_unique<SealedOffice>(std::move(*plain), shared, std::move(*indexed)),
-      std::move(*masked), shared};
+  if (!*vault) return opened;
+  opened->vault = std::make_shared<const Vault>(std::move(**vault));
+  opened->office =
+      std::make_unique<SealedOffice>(std::move(opened->office), opened->vault, std::move(*indexed));
+  return opened;
 }
 
 }  // namespace dlo::cli

@@ -11,33 +11,44 @@
 
 namespace dlo {
 class Config;
-struct SqliteOptions;
 }  // namespace dlo
 
 namespace dlo::cli {
 
-/// What the configuration says about encryption.
-struct VaultSettings {
+/// What the configuration says about the office.
+struct OfficeSettings {
+  std::string address;               // of a database; empty: it is in the data directory
   std::string key_file;              // empty: none
   std::vector<std::string> indexed;  // declared paths
   std::vector<std::string> masked;
 };
-[[nodiscard]] VaultSettings vault_settings(const Config& config);
-/// For verbs that read no configuration file of their own: DLO_CONFIG and DLO_VAULT_….
-[[nodiscard]] Result<VaultSettings> vault_settings(const Context& context);
+[[nodiscard]] OfficeSettings office_settings(const Config& config);
+/// For verbs that read no configuration file of their own: DLO_CONFIG, DLO_OFFICE, DLO_VAULT_….
+[[nodiscard]] Result<OfficeSettings> office_settings(const Context& context);
 
 [[nodiscard]] Result<std::vector<FieldPath>> parse_paths(const std::vector<std::string>& texts);
 [[nodiscard]] Result<KeyRing> read_key_file(const std::string& path);
 
+/// Who opens it, and for what.
+struct Opening {
+  bool read_only = false;
+  std::vector<std::string> unsearched_payloads{};
+  std::string serves_as{};  // told to others who come while it is open; empty: this program's name
+};
 struct OpenedOffice {
   std::unique_ptr<Office> office;
+  std::string place;  // of a database, for people; empty: it is in the directory
   std::vector<FieldPath> masked;
   std::shared_ptr<const Vault> vault;  // null: nothing is encrypted
 };
-/// The office in `directory`, behind its vault if it has one or is to get one. An encrypted office
-/// without its key is refused, and the key is named.
-[[nodiscard]] Result<OpenedOffice> open_office(const std::string& directory,
-                                               const SqliteOptions& options,
-                                               const VaultSettings& settings, TimePoint now);
+/// The office at the address of the settings or else in `directory`, behind its vault if it has one
+/// or is to get one. An encrypted office without its key is refused, and the key is named; so is
+/// whoever wants to write while another program serves it.
+[[nodiscard]] Result<OpenedOffice> open_office(const std::string& directory, const Opening& opening,
+                                               const OfficeSettings& settings, TimePoint now);
+
+/// For what can be done to files only: refused if the office is in a database.
+[[nodiscard]] Result<void> require_directory(const OfficeSettings& settings,
+                                             const std::string& doing);
 
 }  // namespace dlo::cli

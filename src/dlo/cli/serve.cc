@@ -26,7 +26,6 @@
 #include "dlo/regex/re2_compiler.h"
 #include "dlo/server/http_server.h"
 #include "dlo/store/office.h"
-#include "dlo/store/sqlite/sqlite_office.h"
 
 namespace dlo::cli {
 namespace {
@@ -40,6 +39,7 @@ void take_flags(Config& config, const ServeArguments& arguments) {
     if (auto value = read_value(config_keys()[key], text)) config.set(key, *value, {});
   };
   if (!arguments.data.empty()) set("data", arguments.data);
+  if (!arguments.office.empty()) set("office", arguments.office);
   if (!arguments.listen.empty()) set("server.listen", arguments.listen);
   if (arguments.plain_http) set("server.plain_http", "true");
   if (!arguments.certificate.empty()) set("tls.certificate", arguments.certificate);
@@ -349,7 +349,8 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   const std::string url = url_of(options, (*server)->port());
   signals.opened();
   const PostedNote note(context.data, url);  // so that commands on this directory find the server
-  context.out << "dlo serves the office in '" << context.data << "' on " << url
+  const std::string place = opened.place.empty() ? "'" + context.data + "'" : opened.place;
+  context.out << "dlo serves the office in " << place << " on " << url
               << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
   Reloader reloader(context, arguments, config);
   run_until_stopped(context, signals, reloader, {service, **server, *opened.office, clock},
@@ -374,9 +375,10 @@ int serve(Context& context, const ServeArguments& arguments) {
   }
   Signals signals;  // before any thread exists, so that all inherit the mask
   const TimePoint now = SystemClock().now();
-  SqliteOptions keeping;
+  Opening keeping;
   keeping.unsearched_payloads = config.places("search.unsearched_payloads");
-  auto opened = open_office(context.data, keeping, vault_settings(config), now);
+  keeping.serves_as = "dlo serve on " + node_name();
+  auto opened = open_office(context.data, keeping, office_settings(config), now);
   if (!opened) return fail(context, opened.error());
   const auto safe =
       check_exposure(*opened->office, *options, config.flag("server.plain_http"), now);
@@ -385,7 +387,11 @@ int serve(Context& context, const ServeArguments& arguments) {
   const LastLook last_look(context.data);
   const int ended = serve_office(context, arguments, config, *options, signals, *opened);
   opened->office.reset();  // what is still in its log goes into its file
-  return ended == exit_ok ? say_how_it_ended(context, last_look) : ended;
+  if (ended != exit_ok) return ended;
+  if (opened->place.empty()) return say_how_it_ended(context, last_look);
+  context.out << "Stopped. Everything acknowledged is in " << opened->place << " and in '"
+              << context.data << "'." << std::endl;
+  return exit_ok;
 }
 
 }  // namespace dlo::cli

@@ -154,6 +154,7 @@ int config_keys_list(Context& context);
 struct ServeArguments {
   std::string config;
   std::string data;
+  std::string office;  // a database, if it is not in `data`
   std::string listen;
   bool plain_http = false;  // beyond loopback without encryption
   std::string certificate;  // PEM files; both or none

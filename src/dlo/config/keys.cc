@@ -21,6 +21,11 @@ std::vector<ConfigKey> server_keys() {
   using enum ValueKind;
   return {
       {"data", text, "dlo-data", "Directory of the office and its queues"},
+      {.path = "office",
+       .kind = text,
+       .about = "Where the office is, if not in `data`: a database, such as "
+                "`postgresql://dlo@db.example/dlo`; queues stay in `data`",
+       .secret = true},
       {"server.listen", address, "127.0.0.1:8080", "Where to listen; port 0 takes any free one"},
       {"server.plain_http", flag, "false", "Listen beyond loopback without encryption"},
       {"server.io_threads", count, "1", "Threads that read and write", 1, 64},

@@ -73,6 +73,10 @@ Connection::Connection(const std::string& address, const std::string& settings)
 
 Connection::~Connection() = default;
 
+int Connection::process() const noexcept {
+  return PQbackendPID(connection_.get());
+}
+
 std::string Connection::place() const {
   const auto text = [](const char* part) { return std::string(part == nullptr ? "" : part); };
   return text(PQhost(connection_.get())) + ":" + text(PQport(connection_.get())) + "/" +

@@ -49,6 +49,8 @@ class Connection {
 
   [[nodiscard]] bool is_lost() const noexcept;
   [[nodiscard]] bool in_transaction() const noexcept;
+  /// By which the server knows it.
+  [[nodiscard]] int process() const noexcept;
   /// Host, port and database, for people.
   [[nodiscard]] std::string place() const;
 

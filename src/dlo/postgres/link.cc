@@ -28,7 +28,9 @@ Connection& Link::use() {
   }
   try {
     connection_ = std::make_unique<Connection>(address_, settings_);
+    if (greet_) greet_(*connection_);
   } catch (const Failed& failed) {
+    connection_.reset();
     backoff_.failed(Backoff::Clock::now());
     last_ = failed;
     throw;

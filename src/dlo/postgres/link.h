@@ -37,8 +37,12 @@ class Backoff {
 /// Belongs to one thread.
 class Link {
  public:
-  Link(std::string address, std::string settings)
-      : address_(std::move(address)), settings_(std::move(settings)) {}
+  /// Called with every connection that is made, before its first use; what it throws is as if none
+  /// could be made.
+  using Greet = std::function<void(Connection&)>;
+
+  Link(std::string address, std::string settings, Greet greet = {})
+      : address_(std::move(address)), settings_(std::move(settings)), greet_(std::move(greet)) {}
 
   [[nodiscard]] Connection& use();
   [[nodiscard]] Connection* current() noexcept { return connection_.get(); }
@@ -47,6 +51,7 @@ class Link {
  private:
   std::string address_;
   std::string settings_;
+  Greet greet_;
   std::unique_ptr<Connection> connection_;
   Backoff backoff_;
   std::optional<Failed> last_;

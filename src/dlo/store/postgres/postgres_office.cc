@@ -10,6 +10,7 @@
 #include "dlo/store/postgres/lister.h"
 #include "dlo/store/postgres/reading.h"
 #include "dlo/store/postgres/schema.h"
+#include "dlo/store/postgres/seat.h"
 #include "dlo/store/postgres/session.h"
 #include "dlo/store/sql/applier.h"
 #include "dlo/store/sql/writer.h"
@@ -79,6 +80,7 @@ struct PostgresOffice::State final : Ledger, PoisonBook {
         readers(address, settings, std::max<std::size_t>(options.readers, 1)) {}
 
   std::string settings;
+  std::string place;
   Pool readers;
   std::optional<Session> session;
   std::optional<Writer> writer;  // stops first
@@ -147,6 +149,9 @@ PostgresOffice::~PostgresOffice() = default;
 OfficeExtras PostgresOffice::extras() noexcept {
   return {state_.get(), state_.get()};
 }
+const std::string& PostgresOffice::place() const noexcept {
+  return state_->place;
+}
 std::uint64_t PostgresOffice::commits() const noexcept {
   return state_->writer ? state_->writer->commits() : 0;
 }
@@ -158,7 +163,14 @@ Result<std::unique_ptr<PostgresOffice>> PostgresOffice::open(const std::string& 
   if (auto fine = check_schema_name(options.schema); !fine) return fine.error();
   return guarded("postgres.open", [&]() -> Opened {
     auto state = std::make_unique<State>(address, options);
-    Link link(address, state->settings);
+    Link::Greet greet;
+    if (!options.serves_as.empty() && !options.read_only) {
+      greet = [seat = Seat(options.schema, options.serves_as)](Connection& connection) mutable {
+        seat.take(connection);
+      };
+    }
+    Link link(address, state->settings, std::move(greet));
+    state->place = "schema '" + options.schema + "' of " + link.use().place();
     if (options.read_only) {
       require_current(link.use(), options.schema, office_migrations());
       return std::unique_ptr<PostgresOffice>(new PostgresOffice(std::move(state)));

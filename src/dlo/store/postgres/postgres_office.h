@@ -17,6 +17,9 @@ struct PostgresOptions {
   bool read_only = false;
   /// Connections for readers, made when needed. Writing takes one more.
   std::size_t readers = 4;
+  /// Not empty: the only program that may write, under this name. Refused while another one is;
+  /// what was opened without a name is not held up by it.
+  std::string serves_as;
   /// Sources whose payloads stay out of the text index: large, secret or not text.
   std::vector<std::string> unsearched_payloads;
   /// False: no payload that comes from now on is in the text index. Whoever asks for words of
@@ -49,6 +52,8 @@ class PostgresOffice final : public Office {
   Result<std::vector<ChangeNote>> changes_since(std::uint64_t after, std::size_t limit) override;
   OfficeExtras extras() noexcept override;
 
+  /// Host, port, database and schema, for people.
+  [[nodiscard]] const std::string& place() const noexcept;
   /// Transactions so far: what shared a commit counts once.
   [[nodiscard]] std::uint64_t commits() const noexcept;
 

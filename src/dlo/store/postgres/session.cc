@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "dlo/store/postgres/columns.h"
+#include "dlo/store/postgres/seat.h"
 #include "dlo/store/postgres/words.h"
 #include "dlo/store/sql/codec.h"
 
@@ -40,15 +41,6 @@ std::uint64_t draw() {
   return (std::uint64_t{device()} << 32U) | device();
 }
 
-/// The lock of one schema: not that of its neighbours in the same database.
-std::int64_t lock_of(const std::string& schema) {
-  std::uint64_t hash = 0xCBF29CE484222325ULL;
-  for (const char c : "dlo writes " + schema) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  }
-  return static_cast<std::int64_t>(hash);
-}
-
 std::vector<Id128> list_of(const std::set<RecordId>& ids) {
   return {ids.begin(), ids.end()};
 }
@@ -79,7 +71,7 @@ PreparedAppend Session::prepare(const Append& append) {
 Session::Session(Link link, const std::string& schema,
                  std::function<bool(const std::string&)> searches_payload)
     : link_(std::move(link)),
-      lock_(lock_of(schema)),
+      lock_(advisory_lock("dlo writes " + schema)),
       searches_payload_(std::move(searches_payload)),
       books_(link_),
       lease_epoch_(draw()) {
