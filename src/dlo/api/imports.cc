@@ -53,7 +53,10 @@ Result<Brought> read_line(std::string_view text) {
 
 /// Whoever held it held it in the other office.
 Status status_here(Status status) {
-  return status == Status::retrying || status == Status::replaying ? Status::pending : status;
+  // Nobody here works on it or waits for what becomes of it.
+  const bool under_way =
+      status == Status::retrying || status == Status::replaying || status == Status::replayed;
+  return under_way ? Status::pending : status;
 }
 
 std::vector<Change> changes_for(const Brought& brought, const Request& request) {

@@ -128,6 +128,11 @@ ReplaySpec read_replay(JsonFields& fields) {
   spec.success_percent =
       fields.has("success_percent") ? fields.small("success_percent") : usual_success;
   if (spec.success_percent > 100) fields.complain("success_percent", "must be 0 to 100");
+  if (fields.has("success_percent") && spec.canary == 0) {
+    fields.complain("success_percent",
+                    "needs a canary: without one everything is sent before the first outcome is "
+                    "known");
+  }
   if (fields.has("watch")) {
     const auto watch = parse_duration(fields.text("watch"));
     if (!watch) fields.complain("watch", watch.error().detail);

@@ -139,6 +139,21 @@ HttpResponse count_answer(std::string_view name, std::uint64_t count) {
   return json_answer(json.take());
 }
 
+/// What is about to be lost for good, for the trail (R8).
+std::string what_waits(const Hall& in, const Request& request) {
+  JsonWriter json;
+  json.begin_object();
+  const auto window = in.hall.get(request.path.front());
+  const auto stats = window ? (*window)->queue().stats(request.instant()) : window.error();
+  if (stats) {
+    json.member("ready", std::uint64_t{stats->ready})
+        .member("delayed", std::uint64_t{stats->delayed})
+        .member("leased", std::uint64_t{stats->leased});
+  }
+  json.end_object();
+  return json.take();
+}
+
 HttpResponse purge(const Hall& in, const Request& request) {
   std::string confirm;
   const auto read =
@@ -150,7 +165,7 @@ HttpResponse purge(const Hall& in, const Request& request) {
                        " that nobody has leased, for good. Say {\"confirm\": \"" +
                        request.path.front() + "\"} if that is meant. Nothing was removed.");
   }
-  return act_on(in, request, "purge", "{}", [](QueueWindow& window) {
+  return act_on(in, request, "purge", what_waits(in, request), [](QueueWindow& window) {
     const auto purged = window.queue().purge();
     return purged ? count_answer("purged", *purged) : problem_of(purged.error());
   });

@@ -60,7 +60,7 @@ struct ReplayArguments {
   BulkArguments bulk;
   std::string to;
   std::uint64_t canary = 0;
-  std::string stop_if_fail = "5%";
+  std::string stop_if_fail;  // of a canary; empty: 5%
   std::string watch;
   std::uint64_t max_replays = 0;
   bool quarantined_too = false;

@@ -79,8 +79,8 @@ void add_replay(const Grammar& grammar) {
                       "Queue, or exec:NAME for an executor; default: where each came from");
   command->add_option("--canary", arguments->canary,
                       "Send this many first and wait what becomes of them, then more and more");
-  command->add_option("--stop-if-fail", arguments->stop_if_fail, "Stop if more than this come back")
-      ->capture_default_str();
+  command->add_option("--stop-if-fail", arguments->stop_if_fail,
+                      "With --canary: stop if more than this come back [5%]");
   command->add_option("--watch-for", arguments->watch,
                       "What is not back after this counts as cured; 1m unless said otherwise");
   command->add_option("--max-replays", arguments->max_replays,

@@ -83,8 +83,13 @@ int replay(Context& context, const ReplayArguments& arguments) {
   const auto ids = ids_of(context, arguments.bulk.ids);
   if (!ids) return refuse(context, ids.error());
   if (auto fine = check_target(context, arguments.to); !fine) return refuse(context, fine.error());
-  const auto share = percent_of(arguments.stop_if_fail);
+  const auto share = percent_of(arguments.stop_if_fail.empty() ? "5%" : arguments.stop_if_fail);
   if (!share) return refuse(context, share.error());
+  if (arguments.canary == 0 && !arguments.stop_if_fail.empty()) {
+    return refuse(context, {Code::invalid_argument, "cli.replay",
+                            "--stop-if-fail needs --canary N: without one everything is sent "
+                            "before the first outcome is known. Nothing was sent."});
+  }
   const auto headers = pairs_of(arguments.set_headers);
   if (!headers) return refuse(context, headers.error());
   const auto recipe = recipe_json(context, arguments.recipe, arguments.patch);
@@ -92,7 +97,7 @@ int replay(Context& context, const ReplayArguments& arguments) {
   const auto at = moment_of(arguments.at, context.now);
   if (!at) return refuse(context, at.error());
   const auto options = [&](JsonWriter& json) {
-    json.member("success_percent", 100 - *share);
+    if (arguments.canary > 0) json.member("success_percent", 100 - *share);
     write_options(json, arguments);
     if (!headers->empty()) {
       json.key("set_headers").begin_object();

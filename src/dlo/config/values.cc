@@ -117,13 +117,20 @@ Result<ConfigValue> read_places(const ConfigKey& key, std::string_view text) {
     return refuse(key, std::to_string(places.size()) + " places are too many; at most " +
                            std::to_string(most_places));
   }
+  std::string wrong;
+  std::size_t mistakes = 0;
   for (const std::string& place : places) {
     if (!is_place(place)) {
-      return refuse(key, in_quotes(place) +
-                             " is no place in a message; write header.NAME or body.PATH, such as "
-                             "header.authorization or body.card.number");
+      wrong += (wrong.empty() ? "" : ", ") + in_quotes(place);
+      ++mistakes;
     }
     joined += (joined.empty() ? "" : ", ") + place;
+  }
+  if (mistakes > 0) {
+    return refuse(
+        key, wrong + (mistakes == 1 ? " is no place in a message" : " are no places in a message") +
+                 "; write header.NAME or body.PATH, such as header.authorization or "
+                 "body.card.number");
   }
   return ConfigValue{joined, places.size()};
 }

@@ -66,6 +66,11 @@ bool is_replayable(Status status, bool quarantined_too, bool again) noexcept {
          (status == Status::replayed && again);
 }
 
+bool was_sent_back(Status status, std::string_view how) noexcept {
+  if (status == Status::replaying || status == Status::replayed) return true;
+  return status == Status::resolved && (how == how_replayed || how == how_republished);
+}
+
 SentOutcome outcome_of_sent(bool died_again, Status status, std::string_view how) noexcept {
   if (died_again) return SentOutcome::returned;
   if (status == Status::replayed) return SentOutcome::awaited;

@@ -48,6 +48,12 @@ enum class Act : std::uint8_t {
 /// processor, or whoever reports it.
 inline constexpr std::string_view how_replayed = "replayed";
 inline constexpr std::string_view how_retried = "retried";  // ... or an executor ran it
+/// ... of which nobody said anything: it was sent, and did not come back.
+inline constexpr std::string_view how_republished = "republished";
+
+/// Whether a record in this status, resolved in this way, was sent back: what dies now under its id
+/// may be what was sent, whatever it says of itself.
+[[nodiscard]] bool was_sent_back(Status status, std::string_view how) noexcept;
 
 /// What became of a record that was sent back, as far as is known (R24). That nothing came back in
 /// time is presumed by whoever waited.

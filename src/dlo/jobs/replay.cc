@@ -27,6 +27,17 @@ ReplayRules rules_for(const ReplayTargets& targets, const DeadLetter& record) {
   return {profile->replay_limit, profile->replay_count};
 }
 
+namespace {
+
+/// The same each time one replay is sent, and never that of another one: a message may die again
+/// under its old id with counters that begin anew, also after its record was removed.
+std::string replay_id_of(const DeadLetter& record) {
+  return "dlo-replay-" + to_string(record.id) + "-" + std::to_string(record.number) + "-" +
+         std::to_string(record.occurrence) + "-" + std::to_string(record.counters.replay);
+}
+
+}  // namespace
+
 Publication replay_of(const RecordDetail& detail, const std::string& target, const ReplaySpec& spec,
                       ReplayCount count, TimePoint now) {
   const DeadLetter& record = detail.record;
@@ -51,8 +62,7 @@ Publication replay_of(const RecordDetail& detail, const std::string& target, con
   Counters before = record.counters;
   if (before.replay > 0) --before.replay;  // after_replay counts it
   publication.counters = after_replay(before, count);
-  publication.dedupe_id =
-      "dlo-replay-" + to_string(record.id) + "-" + std::to_string(record.counters.replay);
+  publication.dedupe_id = replay_id_of(record);
   publication.message = std::move(message);
   return publication;
 }

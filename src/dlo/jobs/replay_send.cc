@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::size_t most_unreachable = 20;
 
-/// What goes to one target, and fares alike.
+constexpr int most_writes = 20;
+
+/// What goes to one target.
 struct Batch {
   std::vector<Publication> publications;
-  std::vector<DeadLetter> records;
   std::vector<Taken> taken;
 };
 
@@ -24,49 +25,90 @@ struct Batch {
 Result<Stepped> ReplayWork::send_taken() {
   if (is_executor(spec_.target)) return run_taken(progress_.sending.front());
   std::map<std::string, Batch> batches;
-  Tried tried{progress_};
-  tried.next.sending.clear();
+  Fates fates;
   for (const Taken& taken : progress_.sending) {
     auto detail = office_.get(taken.id);
     if (!detail && !is_overtaken(detail.error())) return detail.error();
-    if (!detail || detail->record.status != Status::replaying) {
-      settle_early(detail, taken, tried.next, tried.outcomes);
-      continue;
-    }
-    const std::string target = target_of(detail->record);
-    Batch& batch = batches[target];
+    Fate& fate = fates.all.emplace_back();
+    fate.taken = taken;
+    if (!detail || detail->record.status != Status::replaying) continue;
+    fate.target = target_of(detail->record);
+    Batch& batch = batches[fate.target];
     batch.publications.push_back(
-        replay_of(*detail, target, spec_, rules_for(targets_, detail->record).count, now_));
+        replay_of(*detail, fate.target, spec_, rules_for(targets_, detail->record).count, now_));
     batch.taken.push_back(taken);
-    batch.records.push_back(std::move(detail->record));
   }
-  std::optional<Error> later;
   for (const auto& [target, batch] : batches) {
-    auto sent = targets_.check(target);
-    if (sent) sent = targets_.send(target, batch.publications, now_);
-    if (!sent && will_pass(sent.error())) {  // again later, under the same ids
-      later = sent.error();
-      tried.next.sending.insert(tried.next.sending.end(), batch.taken.begin(), batch.taken.end());
+    const auto there = targets_.check(target);
+    if (there) {
+      send_part(target, batch.publications, batch.taken, fates);
+    } else {
+      note_refusal(there.error(), batch.taken, fates);
+    }
+  }
+  return write_fates(fates);
+}
+
+/// A queue may be too small for so many at once, and take them in parts.
+void ReplayWork::send_part(const std::string& target, std::span<const Publication> publications,
+                           std::span<const Taken> taken, Fates& fates) {
+  const auto sent = targets_.send(target, publications, now_);
+  if (sent) return;
+  if (sent.error().code != Code::invalid_argument || taken.size() == 1) {
+    return note_refusal(sent.error(), taken, fates);
+  }
+  const std::size_t half = taken.size() / 2;
+  send_part(target, publications.first(half), taken.first(half), fates);
+  send_part(target, publications.subspan(half), taken.subspan(half), fates);
+}
+
+void ReplayWork::note_refusal(const Error& error, std::span<const Taken> taken, Fates& fates) {
+  if (will_pass(error)) fates.later = error;  // again later, under the same ids
+  for (const Taken& each : taken) {
+    const auto fate = std::find_if(fates.all.begin(), fates.all.end(),
+                                   [&](const Fate& one) { return one.taken.id == each.id; });
+    fate->refused = error;
+  }
+}
+
+/// Whoever is quick has completed some of them before it is written that they were sent. What was
+/// sent is never sent again for that: it is looked at once more and written as it is then.
+Result<Stepped> ReplayWork::write_fates(const Fates& fates) {
+  for (int i = 0; i < most_writes; ++i) {
+    auto tried = try_fates(fates);
+    if (!tried) return tried.error();
+    const bool nothing = tried->outcomes.empty();
+    if (fates.later && nothing && progress_.blocked == fates.later->detail) return *fates.later;
+    auto written = write(std::move(tried->changes), std::move(tried->outcomes),
+                         std::move(tried->next), tried->sent);
+    if (!written && is_overtaken(written.error())) continue;
+    if (written && fates.later) return *fates.later;
+    return written;
+  }
+  return Stepped{progress_};
+}
+
+Result<ReplayWork::Tried> ReplayWork::try_fates(const Fates& fates) const {
+  Tried tried{progress_};
+  tried.next.sending.clear();
+  tried.next.blocked = fates.later ? fates.later->detail : std::string();
+  for (const Fate& fate : fates.all) {
+    if (fate.refused && will_pass(*fate.refused)) {
+      tried.next.sending.push_back(fate.taken);
       continue;
     }
-    for (std::size_t i = 0; i < batch.records.size(); ++i) {
-      if (sent) {
-        note_sent(batch.records[i], tried);
-      } else {
-        give_back(batch.records[i], batch.taken[i].was, tried);
-        count_unreachable(tried.next, target, sent.error().detail);
-      }
+    const auto detail = office_.get(fate.taken.id);
+    if (!detail && !is_overtaken(detail.error())) return detail.error();
+    if (!detail || detail->record.status != Status::replaying) {
+      settle_early(detail, fate.taken, tried.next, tried.outcomes);
+    } else if (!fate.refused) {
+      note_sent(detail->record, tried);
+    } else {
+      give_back(detail->record, fate.taken.was, tried);
+      count_unreachable(tried.next, fate.target, fate.refused->detail);
     }
   }
-  tried.next.blocked = later ? later->detail : std::string();
-  if (later && tried.outcomes.empty() && progress_.blocked == later->detail) return *later;
-  auto written =
-      write(std::move(tried.changes), std::move(tried.outcomes), std::move(tried.next), tried.sent);
-  // One of them is back already. The ids are still in the progress: the next look sends the
-  // others again (and the target drops them) and finds out which it was.
-  if (!written && is_overtaken(written.error())) return Stepped{progress_};
-  if (written && later) return *later;
-  return written;
+  return tried;
 }
 
 Result<Stepped> ReplayWork::wind_up() {

@@ -36,6 +36,14 @@ Result<Stepped> ReplayWork::run(std::size_t most) {
   if (wave.kind == RampStep::Kind::wait || progress_.listed || full || wave_is_out) {
     return watch();
   }
+  // What came back meanwhile stops the rest, also when the waves are over and all of it is sent.
+  if (spec_.canary > 0 && awaited > 0) {
+    const auto seen =
+        few_at_a_time() ? settle(progress_.awaiting, false, false) : look_at_changes();
+    if (!seen) return seen.error();
+    const RampStep now = next_wave(spec_.ramp(), progress_.counts.tally());
+    if (now.kind == RampStep::Kind::stop) return stop();
+  }
   most = std::min<std::uint64_t>(most, wave.most);
   if (spec_.concurrency > 0) most = std::min<std::uint64_t>(most, spec_.concurrency - awaited);
   if (job_.spec.limit) {

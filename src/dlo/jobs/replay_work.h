@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "dlo/core/acts.h"
 #include "dlo/core/result.h"
 #include "dlo/jobs/job_set.h"
 #include "dlo/jobs/job_step.h"
@@ -82,6 +84,21 @@ class ReplayWork {
     Outcomes outcomes{};
     std::vector<RecordId> sent{};
   };
+  /// What became of one that was taken: sent, unless it is refused.
+  struct Fate {
+    Taken taken;
+    std::string target;
+    std::optional<Error> refused{};
+  };
+  struct Fates {
+    std::vector<Fate> all;
+    std::optional<Error> later{};  // some of them have to be sent again
+  };
+  void send_part(const std::string& target, std::span<const Publication> publications,
+                 std::span<const Taken> taken, Fates& fates);
+  static void note_refusal(const Error& error, std::span<const Taken> taken, Fates& fates);
+  Result<Stepped> write_fates(const Fates& fates);
+  Result<Tried> try_fates(const Fates& fates) const;
   /// The target has it.
   void note_sent(const DeadLetter& record, Tried& tried) const;
   /// It cannot be sent there: it goes back to where it can be dealt with.
@@ -103,7 +120,9 @@ class ReplayWork {
                                                            bool time_is_up,
                                                            std::vector<Change>& changes) const;
   void came_back(const DeadLetter& record, const Id128& sent_from, JobProgress& next) const;
-  [[nodiscard]] Resolution presumed() const { return {now_, "", "republished", job_.spec.notes}; }
+  [[nodiscard]] Resolution presumed() const {
+    return {now_, "", std::string(how_republished), job_.spec.notes};
+  }
   /// Whether those that are awaited are so few that the progress names them.
   [[nodiscard]] bool few_at_a_time() const noexcept {
     return spec_.concurrency > 0 || job_.spec.by_key;

@@ -45,7 +45,10 @@ Result<bool> TermReader::next(Term& term) {
   if (text_[at_] == '-') {
     term.negated = true;
     ++at_;
-    if (is_end()) return expected("a qualifier or a word right after the minus");
+    // A second minus would make a word of what is meant to narrow the list.
+    if (is_end() || text_[at_] == '-') {
+      return expected("a qualifier or a word right after the minus");
+    }
   }
   const std::string_view rest = text_.substr(at_);
   const std::size_t name = name_length(rest);

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "dlo/core/acts.h"
+
 namespace dlo {
 namespace {
 
@@ -152,12 +154,31 @@ DeadLetter inserted(const DeadLetter& incoming, std::int64_t number, std::uint64
   return record;
 }
 
+namespace {
+
+std::vector<std::string> joined(std::vector<std::string> all,
+                                const std::vector<std::string>& more) {
+  for (const std::string& each : more) {
+    if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(each);
+  }
+  return all;
+}
+
+}  // namespace
+
 DeadLetter reopened(const DeadLetter& existing, const DeadLetter& incoming, std::uint64_t change) {
   DeadLetter record = incoming;
   record.occurrence = next_occurrence(existing_of(existing), arrival_of(incoming));
   record.number = existing.number;
   record.version = existing.version;
   record.died = !is_live(record.status);
+  // Whoever reports it may not know that it was sent back: without this no replay would be one too
+  // many.
+  const std::string how = existing.resolution ? existing.resolution->how : std::string();
+  if (was_sent_back(existing.status, how)) {
+    record.counters.replay = std::max(record.counters.replay, existing.counters.replay);
+  }
+  record.tags = joined(existing.tags, incoming.tags);
   touch(record, change);
   return record;
 }

@@ -73,7 +73,8 @@ void touch(DeadLetter& record, std::uint64_t change) noexcept;
 /// A first append as it is stored.
 [[nodiscard]] DeadLetter inserted(const DeadLetter& incoming, std::int64_t number,
                                   std::uint64_t change);
-/// An append that became the next occurrence, as it is stored.
+/// An append that became the next occurrence, as it is stored: with the tags people gave it, and
+/// with its replays counted on if it had been sent back.
 [[nodiscard]] DeadLetter reopened(const DeadLetter& existing, const DeadLetter& incoming,
                                   std::uint64_t change);
 /// The versions after the message of a reopened record replaced `before`: as they were, or longer.

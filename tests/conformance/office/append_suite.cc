@@ -122,6 +122,48 @@ TEST_P(OfficeSuite, ANewDeathUnderAClosedRecordOpensTheNextOccurrence) {
   EXPECT_FALSE(kept.resolution);
 }
 
+TEST_P(OfficeSuite, AReopenedRecordKeepsTheTagsPeopleGaveIt) {
+  DeadLetter first = a_letter(1);
+  first.tags = {"vip", "eu"};
+  append(first);
+  DeadLetter again = a_letter(1);
+  again.occurrence = 2;
+  again.tags = {"eu", "late"};
+  append(again);
+  EXPECT_EQ(record(id_of(1)).tags, (std::vector<std::string>{"vip", "eu", "late"}));
+}
+
+TEST_P(OfficeSuite, AReportUnderARecordThatWasSentBackCountsItsReplaysOn) {  // R9
+  append(a_letter(1));
+  Transition send = to(Status::replaying, 1);
+  send.lease_for = Millis{60'000};
+  send.counters = Counters{};
+  send.counters->replay = 3;
+  apply_one(send);
+  Transition cured = to(Status::resolved, 1);
+  cured.resolution = Resolution{noon, "", "republished", ""};
+  apply_one(cured);
+  DeadLetter again = a_letter(1);
+  again.counters.replay = 0;
+  again.died_at = noon + Millis{1'000};
+  append(again);
+  EXPECT_EQ(record(id_of(1)).counters.replay, 3U);
+}
+
+TEST_P(OfficeSuite, AReportUnderARecordThatWasNeverSentBackBringsItsOwnCounts) {
+  DeadLetter first = a_letter(1);
+  first.counters.replay = 2;
+  append(first);
+  Transition close = to(Status::resolved, 1);
+  close.resolution = Resolution{noon, "ann", "manual", ""};
+  apply_one(close);
+  DeadLetter again = a_letter(1);
+  again.counters.replay = 0;
+  again.died_at = noon + Millis{1'000};
+  append(again);
+  EXPECT_EQ(record(id_of(1)).counters.replay, 0U);
+}
+
 TEST_P(OfficeSuite, AReopenedRecordKeepsTheMessageThatDiedFirst) {
   append(a_letter(1));
   Message changed = message_of(a_letter(1));

@@ -169,6 +169,21 @@ std::vector<Sabotage> appends() {
        {"AReopenedRecordKeepsTheMessageThatDiedFirst",
         "AMessageSentBackAsEditedAddsNoSecondVersionOfTheEdit"},
        on_detail([](RecordDetail& d) { d.versions.clear(); })},
+      {"a reopened record has only the tags it came with",
+       {"AReopenedRecordKeepsTheTagsPeopleGaveIt"},
+       on_detail([](RecordDetail& d) {
+         if (d.record.occurrence > 1) std::erase(d.record.tags, "vip");
+       })},
+      {"replays are counted anew by every report",
+       {"AReportUnderARecordThatWasSentBackCountsItsReplaysOn"},
+       on_detail([](RecordDetail& d) {
+         if (d.record.occurrence > 1) d.record.counters.replay = 0;
+       })},
+      {"replays are counted on whatever became of the record",
+       {"AReportUnderARecordThatWasNeverSentBackBringsItsOwnCounts"},
+       on_detail([](RecordDetail& d) {
+         if (d.record.occurrence > 1) d.record.counters.replay = 2;
+       })},
   };
 }
 

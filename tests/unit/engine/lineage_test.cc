@@ -1,5 +1,6 @@
 // Messages made of a message that was replayed carry its headers, and are messages of their own.
 
+#include "faults.h"
 #include "world.h"
 
 #include "dlo/engine/replay_witness.h"
@@ -107,6 +108,17 @@ TEST_F(AReplayedOrder, IsNotCuredByWhatWasMadeOfIt) {  // R24
   EXPECT_EQ(must(office.get(identify(order))).record.status, Status::replayed);
   const MessagePtr itself[] = {arriving(order, "orders").message};
   witness_replays(office, itself, noon);
+  EXPECT_EQ(must(office.get(identify(order))).record.status, Status::resolved);
+}
+
+TEST_F(AReplayedOrder, IsVerifiedAlsoIfItsSenderWritesAtTheSameMoment) {  // R24
+  int conflicts = 0;
+  FlakyOffice busy(office, [&](std::span<const Change>) -> std::optional<Error> {
+    if (++conflicts > 2) return std::nullopt;
+    return Error{Code::conflict, "test", "version 4 was expected and 5 is there"};
+  });
+  const std::vector<MessagePtr> completed{arriving(order, "orders").message};
+  witness_replays(busy, completed, noon);
   EXPECT_EQ(must(office.get(identify(order))).record.status, Status::resolved);
 }
 

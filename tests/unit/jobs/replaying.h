@@ -18,13 +18,14 @@ namespace dlo {
 /// Queues that drop repeats, as ours do.
 class ReplayTest : public JobsTest {
  protected:
-  Job plan_replay(ReplaySpec replay = {}) {
+  static JobSpec plan_replay_spec(ReplaySpec replay = {}) {
     JobSpec spec;
     spec.replay = std::move(replay);
     spec.query = "source:payments";
     spec.notes = "fixed in 1.4";
-    return plan(spec);
+    return spec;
   }
+  Job plan_replay(ReplaySpec replay = {}) { return plan(plan_replay_spec(std::move(replay))); }
   ReplayTargets targets() {
     return {[](const std::string& target) -> Result<void> {
               if (target != "gone") return {};
@@ -34,12 +35,16 @@ class ReplayTest : public JobsTest {
                    TimePoint) -> Result<void> {
               if (target == vanishes_) return Error{Code::not_found, "test", "it has gone"};
               if (target == full_) return Error{Code::full, "test", target + " is full"};
+              if (all.size() > most_at_once_) {
+                return Error{Code::invalid_argument, "test", "more than it can ever hold"};
+              }
               for (const Publication& each : all) {
                 ++sent_;
                 if (!known_.insert(each.dedupe_id).second) continue;
                 arrived_.push_back(each);
                 arrived_.back().dedupe_id = target;
               }
+              if (after_sending_) std::exchange(after_sending_, nullptr)();
               if (fails_after_sending_) return Error{Code::unavailable, "test", "cut off"};
               return {};
             }};
@@ -63,6 +68,15 @@ class ReplayTest : public JobsTest {
     return replay_step(office_, all, job, must(book_.progress(job.id)), most, now,
                        stop_.get_token());
   }
+  void resolve(std::size_t i, const std::string& how) {
+    Transition transition;
+    transition.id = id_of(i);
+    transition.to = Status::resolved;
+    transition.now = noon;
+    transition.resolution = Resolution{noon, "ana", how, ""};
+    const Change change = transition;
+    must(office_.apply({&change, 1}));
+  }
   /// The message died again, as the engine would record it.
   void come_back(std::size_t i, std::uint32_t occurrence) {
     auto record = std::make_shared<DeadLetter>(must(office_.get(id_of(i))).record);
@@ -82,6 +96,8 @@ class ReplayTest : public JobsTest {
   bool fails_after_sending_ = false;
   std::string vanishes_;  // this target, after it was there
   std::string full_;      // this target takes nothing
+  std::size_t most_at_once_ = 1'000'000;
+  std::function<void()> after_sending_;  // once, before it is written that they were sent
 };
 
 }  // namespace dlo

@@ -44,6 +44,7 @@ TEST(Mistakes, SayWhereAndWhatWasExpected) {
       {"\"a\"b", 4, "expected a blank after the closing quote"},
       {"a -", 4, "expected a qualifier or a word right after the minus"},
       {"a - b", 4, "right after the minus"},
+      {"--source:kq", 2, "right after the minus"},
       {"a OR b", 3, "there are no AND, OR, NOT"},
       {"(a", 1, "no brackets"},
       {"?!", 1, "expected a word to search for"},
