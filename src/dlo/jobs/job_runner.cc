@@ -9,6 +9,7 @@
 #include "dlo/jobs/job_keeper.h"
 #include "dlo/jobs/replay_keeper.h"
 #include "dlo/jobs/replay_step.h"
+#include "dlo/jobs/replay_target.h"
 #include "dlo/jobs/retention_keeper.h"
 
 namespace dlo {
@@ -22,7 +23,7 @@ constexpr Millis archive_every = std::chrono::hours{1};  // what is exhausted an
 JobRunner::JobRunner(Office& office, JobBook& book, const Clock& clock, ReplayTargets targets,
                      Options options)
     : office_(office), book_(book), clock_(clock), targets_(std::move(targets)), options_(options) {
-  thread_ = std::thread([this] { loop(); });
+  for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { loop(lane); });
 }
 
 JobRunner::~JobRunner() {
@@ -31,7 +32,7 @@ JobRunner::~JobRunner() {
 
 void JobRunner::wake() {
   const std::lock_guard lock(mutex_);
-  woken_ = true;
+  for (Lane& lane : lanes_) lane.woken = true;
   changed_.notify_all();
 }
 
@@ -42,7 +43,9 @@ void JobRunner::stop() {
     changed_.notify_all();
   }
   stop_.request_stop();
-  if (thread_.joinable()) thread_.join();
+  for (Lane& lane : lanes_) {
+    if (lane.thread.joinable()) lane.thread.join();
+  }
 }
 
 Result<Stepped> JobRunner::step_of(const Job& job, const JobProgress& before, std::size_t most,
@@ -76,44 +79,56 @@ TimePoint JobRunner::work_on(const Job& job, TimePoint now) {
   return now + Millis{static_cast<std::int64_t>(did * 1000 / *job.spec.rate)};
 }
 
-TimePoint JobRunner::wind_up(const std::string& id, TimePoint now) {
-  const auto job = book_.get(id);
-  const auto before = job ? book_.progress(id) : job.error();
-  const auto stepped = before ? replay_wind_up(office_, targets_, *job, *before, now)
+TimePoint JobRunner::wind_up(const Job& job, TimePoint now) {
+  const auto before = book_.progress(job.id);
+  const auto stepped = before ? replay_wind_up(office_, targets_, job, *before, now)
                               : Result<Stepped>(before.error());
   if (!stepped && will_pass(stepped.error())) return now + options_.again_after;
   if (!stepped || stepped->over) {
-    const auto written = book_.wound_up(id);
+    const auto written = book_.wound_up(job.id);
     return written ? now : now + options_.again_after;
   }
   return stepped->not_before.value_or(now);
 }
 
+bool JobRunner::is_in(const Lane& lane, const Job& job) noexcept {
+  return lane.executors == (job.spec.replay && is_executor(job.spec.replay->target));
+}
+
 std::optional<TimePoint> JobRunner::turn() {
-  if (!adopted_) adopted_ = adopt_older_jobs(office_).has_value();
-  if (!adopted_) {
-    return clock_.now() + options_.again_after;
+  std::optional<TimePoint> next;
+  for (Lane& lane : lanes_) {
+    const auto when = turn(lane);
+    if (when) next = std::min(next.value_or(*when), *when);
   }
+  return next;
+}
+
+std::optional<TimePoint> JobRunner::turn(Lane& lane) {
+  if (!adopted_ && !lane.executors) adopted_ = adopt_older_jobs(office_).has_value();
+  if (!adopted_) return clock_.now() + options_.again_after;
   const auto all = book_.running();
   const auto ended = all ? book_.to_wind_up() : all.error();
   if (!ended) return clock_.now() + options_.again_after;
-  std::optional<TimePoint> next;
   std::map<std::string, TimePoint> due;
-  for (const Job& job : *all) {
+  const auto take_turn = [&](const Job& job, TimePoint first, bool over) {
     const TimePoint now = clock_.now();
-    const auto known = due_.find(job.id);
-    const TimePoint when = known == due_.end() ? job.spec.not_before.value_or(now) : known->second;
-    due[job.id] = when <= now ? work_on(job, now) : when;
-    next = std::min(next.value_or(due[job.id]), due[job.id]);
+    const auto known = lane.due.find(job.id);
+    const TimePoint when = known == lane.due.end() ? first : known->second;
+    due[job.id] = when > now ? when : over ? wind_up(job, now) : work_on(job, now);
+  };
+  for (const Job& job : *all) {
+    if (is_in(lane, job)) take_turn(job, job.spec.not_before.value_or(TimePoint::min()), false);
   }
   for (const std::string& id : *ended) {
-    const TimePoint now = clock_.now();
-    const auto known = due_.find(id);
-    const TimePoint when = known == due_.end() ? now : known->second;
-    due[id] = when <= now ? wind_up(id, now) : when;
-    next = std::min(next.value_or(due[id]), due[id]);
+    const auto job = book_.get(id);
+    if (!job && will_pass(job.error())) return clock_.now() + options_.again_after;
+    if (!job && !lane.executors) (void)book_.wound_up(id);
+    if (job && is_in(lane, *job)) take_turn(*job, TimePoint::min(), true);
   }
-  due_ = std::move(due);
+  lane.due = std::move(due);
+  std::optional<TimePoint> next;
+  for (const auto& [id, when] : lane.due) next = std::min(next.value_or(when), when);
   return next;
 }
 
@@ -148,20 +163,22 @@ TimePoint JobRunner::keep_jobs(TimePoint now) {
   return forget_at_;
 }
 
-void JobRunner::loop() {
+void JobRunner::loop(Lane& lane) {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    if (!woken_) {
-      changed_.wait(lock, [this] { return woken_ || stopping_; });
+    if (!lane.woken) {
+      changed_.wait(lock, [&] { return lane.woken || stopping_; });
       continue;
     }
-    woken_ = false;
+    lane.woken = false;
     lock.unlock();
-    const TimePoint keep = keep_house();
-    const TimePoint next = std::min(turn().value_or(keep), keep);
+    const TimePoint keep = lane.executors ? TimePoint::max() : keep_house();
+    const TimePoint next = std::min(turn(lane).value_or(keep), keep);
     lock.lock();
-    while (!stopping_ && !woken_ && clock_.now() < next) clock_.wait_until(lock, changed_, next);
-    woken_ = true;  // there is more to do
+    while (!stopping_ && !lane.woken && clock_.now() < next) {
+      clock_.wait_until(lock, changed_, next);
+    }
+    lane.woken = true;  // there is more to do
   }
 }
 

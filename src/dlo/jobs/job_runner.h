@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -17,8 +19,9 @@
 
 namespace dlo {
 
-/// Works on all running jobs, in turns, so that a large one does not hold up a small one. What was
-/// running when the process died goes on. One for each office.
+/// Works on all running jobs, in turns, so that a large one does not hold up a small one. What has
+/// executors run its messages takes as long as they do, and has a thread of its own: everything
+/// else goes on meanwhile. What was running when the process died goes on. One for each office.
 class JobRunner {
  public:
   struct Options {
@@ -43,38 +46,45 @@ class JobRunner {
   void stop();
 
   /// One turn of every running job; when to look again, if a rate or the office asks for patience,
-  /// and nothing if no job is running. Called by the runner's own thread.
+  /// and nothing if no job is running. The runner's own threads do this by themselves.
   std::optional<TimePoint> turn();
 
  private:
+  /// The jobs of one thread.
+  struct Lane {
+    bool executors = false;
+    std::map<std::string, TimePoint> due{};  // by job: not before
+    bool woken = true;                       // at first: what an earlier process left
+    std::thread thread{};
+  };
+  std::optional<TimePoint> turn(Lane& lane);
+  [[nodiscard]] static bool is_in(const Lane& lane, const Job& job) noexcept;
   TimePoint work_on(const Job& job, TimePoint now);
   /// What an ended replay left under way.
-  TimePoint wind_up(const std::string& id, TimePoint now);
+  TimePoint wind_up(const Job& job, TimePoint now);
   Result<Stepped> step_of(const Job& job, const JobProgress& before, std::size_t most,
                           TimePoint now);
   /// What time does to groups, to what is exhausted, to what was discarded, to jobs that ended and
   /// to what somebody died over while sending it; when to look again.
   TimePoint keep_house();
   TimePoint keep_jobs(TimePoint now);
-  void loop();
+  void loop(Lane& lane);
 
   Office& office_;
   JobBook& book_;
   const Clock& clock_;
   const ReplayTargets targets_;
   const Options options_;
-  std::map<std::string, TimePoint> due_;  // by job: not before
-  TimePoint keep_at_{};                   // of the runner's own thread, as is
+  TimePoint keep_at_{};  // of the first lane's thread, as are
   TimePoint archive_at_{};
   TimePoint forget_at_{};
-  bool adopted_ = false;  // every job has its entries
+  std::atomic<bool> adopted_ = false;  // every job has its entries
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool woken_ = true;  // at first: what an earlier process left
   bool stopping_ = false;
   std::stop_source stop_;  // what an executor is at
-  std::thread thread_;
+  std::array<Lane, 2> lanes_{Lane{false}, Lane{true}};
 };
 
 }  // namespace dlo

@@ -1,3 +1,6 @@
+#include <future>
+
+#include "support/eventually.h"
 #include "unit/jobs/replaying.h"
 
 #include "dlo/jobs/former.h"
@@ -109,6 +112,38 @@ TEST_F(ReplayEndTest, ARestoreDoesNotLeadBackToARequestThatNobodyWatches) {
   const Change noted = must(remember_status(office_, id_of(0), Status::replayed));
   must(office_.apply({&noted, 1}));
   EXPECT_EQ(must(former_of(office_, id_of(0), Status::archived)).status, Status::pending);
+}
+
+TEST_F(ReplayEndTest, ASlowExecutorHoldsUpNoOtherJob) {
+  die(0, 1);
+  die(1, 1, "orders");
+  std::promise<void> let_go;
+  std::atomic<bool> runs{false};
+  table_ = std::make_shared<HandlerTable>();
+  table_->set("slow", std::make_shared<FunctionHandler>([&, gate = let_go.get_future().share()](
+                                                            const Message&, const RunContext&) {
+                runs.store(true);
+                gate.wait();
+                return Outcome{};
+              }));
+  ReplaySpec spec;
+  spec.target = "exec:slow";
+  start(plan_replay(spec));
+  JobSpec tags;
+  tags.act = Act::tag;
+  tags.query = "source:orders";
+  tags.tags = {"seen"};
+  const Job quick = must(book_.plan(tags, "j2", "ana", noon));
+  start(quick);
+  ReplayTargets all = targets();
+  all.executor = [this](const std::string& name) { return find_executor(table_, name, Millis{0}); };
+  all.check = [](const std::string&) { return Result<void>{}; };
+  JobRunner runner(office_, book_, clock_, all);
+  EXPECT_TRUE(testing::eventually([&] { return runs.load(); }));
+  EXPECT_TRUE(testing::eventually([&] { return must(book_.get("j2")).state == JobState::done; }));
+  EXPECT_EQ(must(book_.get("j1")).state, JobState::running);
+  let_go.set_value();
+  EXPECT_TRUE(testing::eventually([&] { return must(book_.get("j1")).state == JobState::done; }));
 }
 
 }  // namespace
