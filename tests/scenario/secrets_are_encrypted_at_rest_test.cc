@@ -48,9 +48,9 @@ std::set<std::string> found_in(const std::string& directory, const std::vector<s
 }
 
 // Words that nobody writes by chance; each says where it was planted.
-const std::vector<std::string> planted = {"zqpayloadsecret",  "zqheadersecret",
-                                          "zqmetadatasecret", "zqversionsecret",
-                                          "zqqueuesecret",    "zqqueueheadersecret"};
+const std::vector<std::string> planted = {
+    "zqpayloadsecret", "zqheadersecret",      "zqmetadatasecret", "zqversionsecret",
+    "zqqueuesecret",   "zqqueueheadersecret", "zqrecipesecret"};
 const std::string in_error = "zqpasswordsecret";
 
 struct Planted {
@@ -93,6 +93,14 @@ Planted plant(HttpClient& client) {
   return out;
 }
 
+/// Its values are those of messages: neither the recipe nor the trail may show them.
+void plant_recipe(HttpClient& client) {
+  const auto recipe =
+      client.ask("PUT", "/v1/recipes/card",
+                 R"({"steps":[{"set":"body.card","value":"zqrecipesecret"}]})", json);
+  EXPECT_LT(recipe.status, 300) << recipe.body;
+}
+
 class Office {
  public:
   explicit Office(const std::string& directory)
@@ -112,6 +120,7 @@ std::set<std::string> left_behind(const std::string& directory, bool with_restar
   {
     Office office(directory);
     const Planted letter = plant(office.client());
+    plant_recipe(office.client());
     const auto shown = office.client().ask("GET", "/v1/dead-letters/" + letter.letter);
     for (const char* each :
          {"zqpayloadsecret", "zqheadersecret", "zqmetadatasecret", "zqversionsecret"}) {

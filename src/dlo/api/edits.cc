@@ -12,6 +12,7 @@
 #include "dlo/api/lookup.h"
 #include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
+#include "dlo/jobs/batch.h"
 #include "dlo/jobs/drafts.h"
 #include "dlo/json/json.h"
 #include "dlo/json/read_parts.h"
@@ -219,9 +220,22 @@ HttpResponse schema(Office& office, const Request& request) {
 HttpResponse put_schema(Office& office, const Request& request, std::optional<std::string> body) {
   const std::string& source = request.path.front();
   const std::string act = body ? "schema" : "schema.remove";
-  const std::vector<Change> changes{PutDocument{schema_kind, source, std::move(body), std::nullopt},
-                                    audit_of(request, act, source, "{}")};
-  if (const auto applied = office.apply(changes); !applied) return problem_of(applied.error());
+  const auto expected = request.if_match();
+  if (!expected) return problem_of(expected.error());
+  const auto before = office.extras().ledger->document(schema_kind, source);
+  if (!before) return problem_of(before.error());
+  JsonWriter said;
+  said.begin_object();
+  if (*before) said.key("before").raw(digest_json((*before)->body));
+  if (body) said.key("after").raw(digest_json(*body));
+  said.end_object();
+  const std::vector<Change> changes{PutDocument{schema_kind, source, std::move(body), *expected},
+                                    audit_of(request, act, source, said.take())};
+  const auto applied = office.apply(changes);
+  if (!applied && applied.error().code == Code::conflict) {
+    return problem(412, "version_changed", applied.error().detail);
+  }
+  if (!applied) return problem_of(applied.error());
   if (act == "schema") return schema(office, request);
   return json_answer(R"({"removed":true})");
 }

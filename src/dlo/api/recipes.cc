@@ -10,6 +10,7 @@
 #include "dlo/api/idempotency.h"
 #include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
+#include "dlo/jobs/batch.h"
 #include "dlo/jobs/drafts.h"
 #include "dlo/jobs/recipe_book.h"
 #include "dlo/json/writer.h"
@@ -90,7 +91,7 @@ HttpResponse put(Office& office, const Request& request) {
   if (!key) return problem_of(key.error());
   if (auto told = told_before(office, *key)) return std::move(*told);
   JsonWriter said;
-  said.begin_object().key("steps").raw(print_recipe(recipe.steps)).end_object();
+  said.begin_object().key("steps").raw(digest_json(print_recipe(recipe.steps))).end_object();
   const std::string name = recipe.name;
   const auto kept = RecipeBook(office).put(std::move(recipe), *expected,
                                            audit_of(request, "recipe", name, said.take()),

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dlo/cli/config_file.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo::cli {
@@ -81,6 +82,11 @@ void fill_from_environment(Context& context) {
   if (const std::string data = variable(context, "DLO_DATA");
       !context.data_named && !data.empty()) {
     context.data = data;
+  } else if (const std::string file = variable(context, "DLO_CONFIG");
+             !context.data_named && !file.empty()) {
+    // What a server would serve; one that cannot be read is complained about by those who need it.
+    if (const auto reading = load_config(context, file))
+      context.data = reading->config.text("data");
   }
   if (context.token.empty() && context.token_file.empty()) {
     context.token = variable(context, "DLO_TOKEN");

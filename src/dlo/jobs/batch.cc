@@ -15,6 +15,15 @@ bool will_pass(const Error& error) noexcept {
          error.code == Code::full;
 }
 
+std::string digest_json(std::string_view text) {
+  JsonWriter json;
+  json.begin_object()
+      .member("sha256", to_hex(sha256(text)))
+      .member("bytes", std::uint64_t{text.size()})
+      .end_object();
+  return json.take();
+}
+
 std::string why_of(const Job& job) {
   std::string why = "job " + job.id;
   if (!job.spec.recipe_name.empty()) why += ", recipe " + job.spec.recipe_name;

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "dlo/core/error.h"
 #include "dlo/jobs/job.h"
@@ -17,6 +18,9 @@ namespace dlo {
 
 /// Why a version was made by a job, for whoever reads it later.
 [[nodiscard]] std::string why_of(const Job& job);
+
+/// What the trail keeps of a text that may hold values of messages: enough to know it again (R25).
+[[nodiscard]] std::string digest_json(std::string_view text);
 
 /// One entry for many: how many, and a digest by which a list of ids can be checked (R25).
 [[nodiscard]] AddAudit audit_of(const Job& job, std::span<const RecordId> acted_on, TimePoint now);

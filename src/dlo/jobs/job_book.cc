@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dlo/core/spelling.h"
+#include "dlo/jobs/batch.h"
 #include "dlo/jobs/job_index.h"
 #include "dlo/json/writer.h"
 #include "dlo/query/query_text.h"
@@ -79,7 +80,7 @@ std::string described(const Job& job) {
     detail.member("from_job", *job.spec.from_job).member("outcome", job.spec.outcome);
   }
   detail.member("state", name_of(job.state)).member("problem", job.problem);
-  if (!job.spec.recipe.empty()) detail.key("recipe").raw(job.spec.recipe);
+  if (!job.spec.recipe.empty()) detail.key("recipe").raw(digest_json(job.spec.recipe));
   if (job.spec.replay && job.spec.replay->again) detail.key("again").boolean(true);
   detail.member("frozen_at", job.frozen_at).end_object();
   return detail.take();

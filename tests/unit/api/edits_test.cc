@@ -128,6 +128,9 @@ TEST_F(EditsTest, APayloadMustFitTheSchemaOfItsSource) {
   EXPECT_EQ(edit(id, R"("json":{"amount":2},"reason":"x")").status(), 201);
   EXPECT_EQ(get("/v1/schemas").at("schemas.0.source"), "payments");
   EXPECT_EQ(say("PUT", "/v1/schemas/payments", R"({"pattern":"x"})").status(), 400);
+  const std::string any = R"({"type":"object"})";
+  EXPECT_EQ(say("PUT", "/v1/schemas/payments", any, {{"If-Match", "\"99\""}}).status(), 412);
+  EXPECT_EQ(ask("DELETE", "/v1/schemas/payments", "", {{"If-Match", "\"99\""}}).status(), 412);
   EXPECT_EQ(ask("DELETE", "/v1/schemas/payments").status(), 200);
   EXPECT_EQ(get("/v1/schemas/payments").status(), 404);
   EXPECT_EQ(edit(id, R"("json":{"amount":-3},"reason":"x")").status(), 201);
