@@ -20,20 +20,39 @@ std::uint32_t narrowed(std::uint64_t count) noexcept {
       std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
 }
 
-/// Whether the only check, before the run, would never see the abandons and has let enough of them
-/// pass: it is asked as if each had been an execution that failed. Claims count themselves.
-bool unseen_limit_reached(const Profile& profile, std::uint32_t abandons) noexcept {
-  if (!profile.pre_check || profile.post_check || abandons == 0) return false;
-  const Check& check = *profile.pre_check;
-  if (check.counter == CounterName::fetch || check.counter == CounterName::abandon ||
-      check.counter == CounterName::abandon_or_fetch) {
-    return false;
-  }
+/// What a check looks at, or what it would if each abandon had been an execution that failed.
+std::uint64_t seen_by(const Check& check, const Counters& counters) noexcept {
+  const std::uint64_t own = value_of(counters, check.counter);
+  if (counters.abandon == 0) return own;
   Counters failed;
-  failed.attempt = failed.failure = abandons;
-  failed.retry = abandons - 1;
-  const std::uint64_t count = value_of(failed, check.counter);
+  failed.fetch = failed.attempt = failed.failure = failed.abandon = counters.abandon;
+  failed.retry = counters.abandon - 1;
+  return std::max(own, value_of(failed, check.counter));
+}
+
+bool trips(const Check& check, const Counters& counters) noexcept {
+  const std::uint64_t count = seen_by(check, counters);
   return check.comparison == Comparison::greater ? count > check.limit : count >= check.limit;
+}
+
+/// Whether the check before the next run sees the abandons, or the claims they ended, by itself.
+bool counts_itself(const Check& check) noexcept {
+  return check.counter == CounterName::fetch || check.counter == CounterName::abandon ||
+         check.counter == CounterName::abandon_or_fetch;
+}
+
+bool reaches_limit(const Profile& profile, const Counters& after,
+                   const std::optional<std::uint32_t>& limit_of_call) noexcept {
+  const auto& check = profile.post_check;
+  if (limit_of_call) {
+    const std::uint64_t own = check ? value_of(after, check->counter) : 0;
+    return std::max<std::uint64_t>(after.abandon, own) >= *limit_of_call;
+  }
+  if (check) return trips(*check, after);
+  if (!profile.pre_check || after.abandon == 0 || counts_itself(*profile.pre_check)) return false;
+  Counters abandons;  // its own count is looked at when the item comes back
+  abandons.abandon = after.abandon;
+  return trips(*profile.pre_check, abandons);
 }
 
 }  // namespace
@@ -43,19 +62,9 @@ AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
   // What is forced and not counted dies with the count it has.
   const bool as_it_is = options.force_poison && !options.increment_count;
   const Counters after = as_it_is ? counters : counted(counters, options.increment_count);
-  const Check* check = profile.post_check ? &*profile.post_check : nullptr;
-  std::uint64_t count = after.abandon;
-  if (check != nullptr) count = std::max(count, value_of(after, check->counter));
-
-  const std::uint32_t limit =
-      options.max_abandon_count.value_or(check != nullptr ? check->limit : profile.limit);
-  const bool limited = options.max_abandon_count.has_value() || check != nullptr;
-  const bool strictly =
-      !options.max_abandon_count && check != nullptr && check->comparison == Comparison::greater;
-  const bool reached = strictly ? count > limit : count >= limit;
-  const bool ends = limited ? reached : unseen_limit_reached(profile, after.abandon);
-
-  if (options.force_poison || ends) {
+  const std::uint32_t limit = options.max_abandon_count.value_or(
+      profile.post_check ? profile.post_check->limit : profile.limit);
+  if (options.force_poison || reaches_limit(profile, after, options.max_abandon_count)) {
     return {Poisoned{poison_count(profile, after)}, after, limit};
   }
   return {Released{}, after, limit};

@@ -23,6 +23,14 @@ struct AbandonOptions {
   bool operator==(const AbandonOptions&) const = default;
 };
 
+/// Whether the execution that this abandon ends is one: it stays counted and is remembered as an
+/// attempt, with the row and the count a failed one has. What was never processed leaves neither,
+/// also if it is poisoned by the limit it had reached before. What is forced to its end was looked
+/// at, whether the abandon itself counts or not.
+[[nodiscard]] constexpr bool is_execution(const AbandonOptions& options) noexcept {
+  return options.increment_count || options.force_poison;
+}
+
 struct Released {
   bool operator==(const Released&) const = default;
 };
@@ -38,13 +46,17 @@ struct AbandonDecision {
   std::uint32_t limit;  // the limit that applied
 };
 
-/// S3-20: count if asked to, then compare, then release or poison. Pure and total.
+/// S3-20: count if asked to, then compare, then release or poison. Pure and total. `counters` have
+/// the start of what is_execution() calls one, and of nothing else.
 /// - Without `increment_count` the item was never processed, so the claim goes back (S3-30, I8): a
 ///   buffer that expires can never poison under a profile that also counts fetches.
-/// - The count compared is the profile's own or the abandons, whichever is higher; that is
-///   max(abandon, fetch) for durable+safe, and no profile can be abandoned for ever.
-/// - A limit given with the call is compared with `>=`; a profile whose only check is before the
-///   run (durable-fetch) never poisons here unless told to.
+/// - The profile's check sees its own count, or what it would be had every counted abandon been an
+///   execution that failed, whichever is higher. So whoever only abandons executes as often as
+///   whoever only fails (the third retry of workflow is its fourth execution), and no profile can
+///   be abandoned for ever. Where the only check is before the run it is asked here, unless it
+///   will see the abandons or claims by itself then (durable-fetch).
+/// - A limit given with the call is one of abandons: they, or the profile's own count if that is
+///   higher, are compared with `>=`.
 /// - `force_poison` without increment answers the current count.
 [[nodiscard]] AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
                                              const AbandonOptions& options) noexcept;

@@ -32,7 +32,7 @@ enum class Jitter : std::uint8_t {
   none,
   full,          // uniform in [0, delay]
   equal,         // half the delay plus uniform in [0, half]
-  decorrelated,  // uniform in [base, 3 x previous delay], capped
+  decorrelated,  // uniform in [base, 3 x max(base, previous delay)], capped
 };
 
 /// When the next try comes. Data: printed, parsed, compared.

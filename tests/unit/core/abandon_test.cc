@@ -31,6 +31,9 @@ Profile kafka() {
   return with_check(CounterName::next_retry, Comparison::greater, 3);
 }
 
+Profile workflow() {
+  return with_check(CounterName::retry, Comparison::at_least, 3);
+}
 Profile booking_outbox() {
   Profile profile;
   profile.limit = 3;
@@ -106,6 +109,10 @@ INSTANTIATE_TEST_SUITE_P(S3_20, Abandoning, ::testing::ValuesIn<Row>({
     {"APreCheckOfFailuresForgivesTheUncounted", booking_outbox(), counters(9, 2), unprocessed(),   Released{},  counters(8, 2), 3},
     {"AnyProfileEndsByAbandonsAlone",                  kafka(), counters(4, 3), counted(),         Poisoned{4}, counters(4, 4), 3},
     {"AStrictProfileKeepsItsComparison",               kafka(), counters(3, 2), counted(),         Released{},  counters(3, 3), 3},
+    {"ALimitOfRetriesForgivesTheFirstExecution",    workflow(), counters(3, 2), counted(),         Released{},  counters(3, 3), 3},
+    {"ALimitOfRetriesIsReachedByTheThirdRetry",     workflow(), counters(4, 3), counted(),         Poisoned{4}, counters(4, 4), 3},
+    {"ALimitOfTheCallIsOneOfAbandonsEverywhere",    workflow(), counters(2, 1), limited(true, 2),  Poisoned{2}, counters(2, 2), 2},
+    {"ALimitReachedBeforePoisonsWhatNeverRan",         kafka(), counters(5, 4), limited(false, 4), Poisoned{4}, counters(4, 4), 4},
 }), [](const auto& row) { return row.param.name; });
 // clang-format on
 
@@ -152,6 +159,25 @@ TEST(Abandoning, NoProfileCanBeAbandonedForEver) {  // R8
   EXPECT_EQ(abandons_survived(testing::book_of("booking-retry-api"), true), 4U);
   EXPECT_EQ(abandons_survived(testing::book_of("booking-retry-api"), false), 4U);
   EXPECT_EQ(abandons_survived(testing::book_of("durable-fetch"), true), 10U);
+}
+
+/// CONTRACT 3.3, executions: how it ends makes no difference.
+TEST(Abandoning, WhoeverOnlyAbandonsExecutesAsOftenAsWhoeverOnlyFails) {
+  for (const Profile& profile : builtin_profiles()) {
+    const RuleBook book = testing::must(RuleBook::build(profile));
+    const auto death =
+        testing::live_failing(book, testing::failure_saying("connection reset by peer"));
+    ASSERT_TRUE(death) << profile.name;
+    EXPECT_EQ(abandons_survived(book, true), death->executions) << profile.name;
+  }
+}
+
+TEST(Abandoning, IsTheEndOfAnExecutionUnlessNothingWasProcessed) {
+  EXPECT_FALSE(is_execution(unprocessed()));
+  EXPECT_FALSE(is_execution(limited(false, 0)));
+  EXPECT_TRUE(is_execution(counted()));
+  EXPECT_TRUE(is_execution(forced(true)));
+  EXPECT_TRUE(is_execution(forced(false)));
 }
 
 TEST(Abandoning, NeverPoisonsWhatWasNeverProcessed) {  // S3-22, S3-30, I8
