@@ -167,7 +167,11 @@ Decision RuleBook::before_run(const Counters& counters, std::string_view last_er
 }
 
 std::uint32_t RuleBook::crashes(const Counters& counters) const noexcept {
-  return counters.attempt - std::min(counters.attempt, counters.failure);
+  // Where failures are abandons, both counts tell of them.
+  std::uint64_t told = std::uint64_t{counters.failure} + counters.abandon;
+  if (profile_.failure_abandons) told = std::max(counters.failure, counters.abandon);
+  return static_cast<std::uint32_t>(counters.attempt -
+                                    std::min<std::uint64_t>(counters.attempt, told));
 }
 
 Decision RuleBook::resume(const Counters& counters, std::string_view last_error) const {
@@ -196,10 +200,7 @@ Decision RuleBook::crashed_alone(const Counters& counters) const {
 }
 
 Counters RuleBook::started(Counters counters) noexcept {
-  if (counters.attempt > 0) raise(counters.retry);
-  raise(counters.attempt);
-  raise(counters.total);
-  return counters;
+  return with_start(counters);
 }
 
 /// With `crash_counts` every start that did not end well has failed, so the number of failures can

@@ -70,9 +70,10 @@ inline constexpr Millis longest_retry_after = std::chrono::hours{1};
 ///   claim (the broker)      fetch
 ///   started()               attempt, total, and retry from the second start on
 ///   a failure               failure; also abandon, if the profile says failures abandon
-///   a crash                 the same if `crash_counts`. Crashes lose what was decided in memory,
-///   so
-///                           they are derived: `attempt` starts of which `failure` were reported.
+///   an abandon (abandon.h)  abandon, if it counts
+///   a crash                 as a failure, if `crash_counts`. What was decided in memory is lost
+///                           with it, so crashes are derived: of `attempt` starts those whose end
+///                           neither a failure nor an abandon reported.
 ///   never_started           gives the claim back, unless `claims_count`
 class RuleBook {
  public:

@@ -124,6 +124,33 @@ TEST(Crash, ThatCountsIsReadOffTheStartMarks) {
   EXPECT_EQ(book.resume(once.counters).counters.failure, 3U);  // asking again counts nothing twice
 }
 
+/// Four executions that were abandoned and one that was cut off: one crash, not five.
+TEST(Crash, AnAbandonIsAReport) {
+  for (const Profile& base : builtin_profiles()) {
+    const RuleBook book = must(RuleBook::build(with_limit(base, 9)));
+    Counters counters;
+    counters.fetch = 6;
+    counters.attempt = counters.total = 5;
+    counters.retry = 4;
+    counters.abandon = 4;
+    const Decision decision = book.resume(counters);
+    EXPECT_EQ(decision.verdict, Verdict(dlo::Run{})) << base.name;
+    const std::uint32_t counted = base.crash_counts ? 1 : 0;
+    EXPECT_EQ(decision.counters.failure, counted) << base.name;
+    EXPECT_EQ(decision.counters.abandon, 4 + (base.failure_abandons ? counted : 0)) << base.name;
+  }
+}
+
+TEST(Crash, AFailureAfterAbandonsCountsOnce) {
+  const RuleBook book = book_of("durable+safe");
+  Counters counters = running(3);
+  counters.failure = 0;
+  counters.abandon = 2;
+  const Decision decision = book.after_run(failed("x"), counters, noon, 0);
+  EXPECT_EQ(decision.counters.abandon, 3U);
+  EXPECT_EQ(decision.counters.failure, 1U);
+}
+
 TEST(Crash, ASecondOneWhileAloneIsFinal) {  // R7
   const Decision decision = book_of("standard").crashed_alone(running(2));
   EXPECT_EQ(verdict<DeadLetterAs>(decision).reason, "crash");
