@@ -87,6 +87,7 @@ void MessageState::begin_anew() noexcept {
   previous_delay = Millis{0};
   interrupted = false;
   interruptions = 0;
+  trail.clear();
 }
 
 std::size_t MessageState::text_size() const noexcept {
