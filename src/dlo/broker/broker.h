@@ -34,7 +34,7 @@ struct Delivery {
   std::optional<TimePoint> first_attempt_at;
   Millis previous_delay{0};  // the wait before this delivery
   std::string last_error;
-  std::string trail = {};  // what Failed::trail left behind; opaque to a broker
+  std::string trail = {};  // what an ending left behind; opaque to a broker
 };
 
 // How a delivery ends. Counts move here, where the message is (R6).
@@ -49,7 +49,8 @@ struct Failed {  // the attempt failed; come back at `again_at`
 struct Abandoned {               // S3-18..20
   bool increment_count = false;  // false: never processed: claim and start are given back (R3-3)
   TimePoint again_at{};
-  std::string error;  // empty: the error it had is kept
+  std::string error;       // empty: the error it had is kept
+  std::string trail = {};  // as in Failed; empty: the one it had is kept
 };
 struct ReleasedUnrun {};   // never ran: the claim and, if marked, the start are given back
 struct DeadLettered {      // its record is durable in the office; gone from here

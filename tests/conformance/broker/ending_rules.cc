@@ -132,6 +132,23 @@ TEST_P(BrokerSuite, AnAbandonWithoutAnErrorKeepsTheLastOne) {  // I9, S3-24
   EXPECT_EQ(replaced.trail, "trail");
 }
 
+TEST_P(BrokerSuite, AnAbandonLeavesTheTrailItIsGiven) {  // as a failure does
+  publish("m-1");
+  settle(take_one(), Abandoned{true, noon, "", "first"});
+  const auto first = take_one();
+  EXPECT_EQ(first.trail, "first") << "also if it says nothing else";
+  EXPECT_EQ(first.last_error, "");
+  settle(first, Abandoned{true, noon, "busy", "first, second"});
+  const auto second = take_one();
+  EXPECT_EQ(second.trail, "first, second");
+  EXPECT_EQ(second.last_error, "busy");
+  settle(second, Abandoned{false, noon, "", ""});
+  const auto third = take_one();
+  EXPECT_EQ(third.trail, "first, second");
+  settle(third, ReleasedUnrun{});
+  EXPECT_EQ(take_one().trail, "first, second");
+}
+
 TEST_P(BrokerSuite, AReleasedMessageCostsNothing) {  // I8, R0-5
   publish("m-1");
   for (int i = 0; i < 4; ++i) {

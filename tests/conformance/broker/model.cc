@@ -170,7 +170,8 @@ std::string BrokerModel::claim(const Delivery& got, Millis lease_for, bool check
         expect(got.may_be_repeat == (item.repeat || item.counters.fetch > 1), "may_be_repeat"),
         expect(got.first_attempt_at == item.first_attempt_at, "first_attempt_at"),
         expect(got.previous_delay == item.previous_delay, "previous_delay"),
-        expect(got.last_error == item.last_error, "last_error")}) {
+        expect(got.last_error == item.last_error, "last_error"),
+        expect(got.trail == item.trail, "trail")}) {
     if (!wrong.empty()) return wrong;
   }
   return {};
@@ -240,6 +241,7 @@ SettleAnswer BrokerModel::settle(const Settlement& settlement) {
     item.counters = failed->counters;
     item.previous_delay = failed->delay;
     item.last_error = failed->error;
+    item.trail = failed->trail;
     item.repeat = item.interrupted = false;
     item.interruptions = 0;
     wait(item, failed->again_at);
@@ -254,6 +256,7 @@ SettleAnswer BrokerModel::settle(const Settlement& settlement) {
     answer.abandon_count = item.counters.abandon;
     item.previous_delay = std::max(Millis{0}, abandoned->again_at - now_);
     if (!abandoned->error.empty()) item.last_error = abandoned->error;
+    if (!abandoned->trail.empty()) item.trail = abandoned->trail;
     wait(item, abandoned->again_at);
   } else {
     give_back(item);

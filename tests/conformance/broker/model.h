@@ -37,6 +37,7 @@ class BrokerModel {
     bool first_start = false;
     Millis previous_delay{0};
     std::string last_error;
+    std::string trail;
   };
   enum class Place : std::uint8_t { ready, delayed, leased, held };
 

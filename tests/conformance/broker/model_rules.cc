@@ -196,6 +196,8 @@ class Walk {
     return {};
   }
 
+  std::string some_trail() { return "trail " + std::to_string(below(100)); }
+
   Ending ending_of(std::size_t at) {
     const auto again_at = now_ + Millis{chance(2) ? 0 : below(60) - 10};
     switch (below(6)) {
@@ -206,10 +208,12 @@ class Walk {
         ++failed.counters.failure;
         failed.error = "error " + std::to_string(below(100));
         failed.delay = Millis{below(1000)};
+        if (chance(2)) failed.trail = some_trail();
         return failed;
       }
       case 2:
-        return Abandoned{chance(2), again_at, chance(2) ? "busy" : ""};
+        return Abandoned{chance(2), again_at, chance(2) ? "busy" : "",
+                         chance(2) ? some_trail() : ""};
       case 3:
       case 4:
         return ReleasedUnrun{};

@@ -280,6 +280,10 @@ const std::vector<Sabotage>& sabotages() {
           auto& error = std::get<Abandoned>(s.ending).error;
           if (error.empty()) error = "?";
         })}},
+      {"AbandonsForgetTheirTrail",
+       {"AnAbandonLeavesTheTrailItIsGiven"},
+       {.settlement = when<Abandoned>(
+            [](Settlement& s, TimePoint) { std::get<Abandoned>(s.ending).trail.clear(); })}},
       {"ReleasesAreCounted",
        {"AReleasedMessageCostsNothing"},
        {.settlement = when<ReleasedUnrun>(

@@ -104,6 +104,24 @@ TEST(SealedQueue, NothingSecretStandsInItsFilesAndEverythingComesBack) {
   EXPECT_EQ(dead.front().error, "secret end");
 }
 
+TEST(SealedQueue, AnAbandonIsSealedAsAFailureIs) {
+  const TemporaryDirectory directory;
+  {
+    Place place(directory.path(), sealer(1));
+    must(place.queue->publish(std::vector<Publication>{message("1")}, noon));
+    const Settlement abandoned{place.receive().front().lease,
+                               Abandoned{true, noon, "secret error", "secret trail"}};
+    must(place.queue->settle({&abandoned, 1}, noon));
+    must(place.queues->close());
+  }
+  EXPECT_EQ(all_bytes(directory.path()).find("secret"), std::string::npos);
+  Place place(directory.path(), sealer(1));
+  const auto again = place.receive();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again.front().last_error, "secret error");
+  EXPECT_EQ(again.front().trail, "secret trail");
+}
+
 TEST(SealedQueue, WithoutAKeyAllOfItStandsThere) {
   const TemporaryDirectory directory;
   {

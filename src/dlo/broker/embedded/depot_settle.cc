@@ -86,6 +86,7 @@ Depot::Ended Depot::decide(Lease& lease, const Ending& ending, TimePoint now) {
     }
     state.previous_delay = std::max(Millis{0}, abandoned->again_at - now);
     if (!abandoned->error.empty()) state.last_error = abandoned->error;
+    if (!abandoned->trail.empty()) state.trail = abandoned->trail;
     ended.abandon_count = state.counters.abandon;
     wait(abandoned->again_at, std::move(state), repeat);
   }

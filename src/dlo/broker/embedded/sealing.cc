@@ -23,7 +23,8 @@ Result<void> seal_ending(const Sealer& sealer, Ending& ending) {
     return seal_text(sealer, trail_place, failed->trail);
   }
   if (auto* abandoned = std::get_if<Abandoned>(&ending)) {
-    return seal_text(sealer, error_place, abandoned->error);
+    if (auto done = seal_text(sealer, error_place, abandoned->error); !done) return done;
+    return seal_text(sealer, trail_place, abandoned->trail);
   }
   if (auto* dead = std::get_if<DeadLettered>(&ending)) {
     return seal_text(sealer, error_place, dead->error);

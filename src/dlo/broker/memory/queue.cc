@@ -289,7 +289,11 @@ void Queue::end(SlotNumber number, const Abandoned& ending, TimePoint now, Gone&
     unclaim(slot);
   }
   slot.previous_delay = std::max(Millis{0}, ending.again_at - now);
-  if (!ending.error.empty()) note(slot, ending.error, slot.remarks ? slot.remarks->trail : "");
+  if (!slot.remarks && (!ending.error.empty() || !ending.trail.empty())) {
+    slot.remarks = std::make_unique<Remarks>();
+  }
+  if (!ending.error.empty()) slot.remarks->last_error = ending.error;
+  if (!ending.trail.empty()) slot.remarks->trail = ending.trail;
   take_back(number, ending.again_at, now);
 }
 
