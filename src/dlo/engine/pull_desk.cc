@@ -1,12 +1,9 @@
 #include "dlo/engine/pull_desk.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
-#include "dlo/broker/moments.h"
-#include "dlo/core/redact.h"
-#include "dlo/engine/record.h"
+#include "dlo/engine/random_bits.h"
 #include "dlo/engine/replay_witness.h"
 #include "dlo/store/death_audit.h"
 
@@ -15,11 +12,6 @@ namespace {
 
 constexpr std::size_t marks_at_once = 256;
 constexpr int most_rounds = 4;  // of receiving, if all that came must not run
-
-std::uint64_t random_bits() {
-  thread_local std::mt19937_64 generator(std::random_device{}());
-  return generator();
-}
 
 /// The worker is elsewhere; the table only says that there is one.
 class Elsewhere final : public Handler {
@@ -153,96 +145,6 @@ Result<std::vector<PullDesk::Handed>> PullDesk::hand_out(std::vector<OutPtr> rea
     out_.keep(leases[i], std::move(ready[i]));
   }
   return handed;
-}
-
-Plan PullDesk::condemn(const RuleBook& rules, Out& out, Decision decision, Failure failure,
-                       TimePoint now) {
-  redact(failure);
-  auto& verdict = std::get<DeadLetterAs>(decision.verdict);
-  verdict.description = redact(verdict.description);
-  Plan plan;
-  plan.kind = Plan::Kind::dead;
-  plan.ending = DeadLettered{.error = failure.text};
-  plan.decision = std::move(decision);
-  plan.decision.because = "the worker said so";
-  static const std::string handler = "worker";
-  const Attempt last = make_attempt(out.item.running, out.started, now, OutcomeKind::failed,
-                                    plan.decision, failure, parts_.origin.node);
-  const RecordInput input{out.item.delivery, {},   1,     plan.decision,
-                          failure,           last, rules, handler,
-                          parts_.origin,     now,  false};
-  plan.record = std::make_shared<DeadLetter>(build_record(input));
-  plan.attempts = attempts_of(input);
-  plan.named = writer_.name(out.item.delivery, *plan.record).has_value();
-  return plan;
-}
-
-Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& options,
-                         TimePoint now, PullAnswer& answer) {
-  const Delivery& delivery = out.item.delivery;
-  // Receiving was the start (R1): it is part of every count, unless it is given back.
-  const bool ran = options.increment_count || options.force_poison;
-  const AbandonDecision decided =
-      decide_abandon(rules.profile(), ran ? out.item.running : delivery.counters, options);
-  const auto* poisoned = std::get_if<Poisoned>(&decided.result);
-  if (poisoned == nullptr) {
-    answer.abandon_count = decided.counters.abandon;
-    Plan plan;
-    plan.kind = Plan::Kind::release;
-    plan.ending = Abandoned{options.increment_count, later(now, options.delay),
-                            options.error_message ? redact(*options.error_message) : ""};
-    return plan;
-  }
-  answer.abandon_count = poisoned->abandon_count;
-  const std::string told = options.error_message.value_or("");
-  const std::string& error = told.empty() ? delivery.last_error : told;  // I9
-  Poison poison{poisoned->abandon_count, decided.limit, error, {}};
-  const auto& owner = delivery.message->owner;
-  Counters counters = decided.counters;
-  if (owner) {
-    poison.activity = owner->activity;
-    counters.abandon = poisoned->abandon_count;  // what the poison book shows
-  }
-  Failure failure;
-  failure.type = "Poison";
-  failure.text = error;
-  Decision decision;
-  decision.verdict = DeadLetterAs{poison_reason(rules.profile()),
-                                  owner ? describe(poison) : describe(poison, "message"), true};
-  decision.counters = counters;
-  decision.category = name_of(ErrorClass::poison);
-  return condemn(rules, out, std::move(decision), std::move(failure), now);
-}
-
-Plan PullDesk::plan_for(const Working& with, Out& out, PullEnding& ending, TimePoint now,
-                        PullAnswer& answer) {
-  Item& item = out.item;
-  if (auto* failed = std::get_if<PullFailed>(&ending)) {
-    return with.procedure.after_failure(item, {OutcomeKind::failed, std::move(failed->failure)},
-                                        out.started, now, random_bits());
-  }
-  if (auto* condemned = std::get_if<PullCondemned>(&ending)) {
-    Counters counters = item.running;
-    if (counters.failure < UINT32_MAX) ++counters.failure;
-    Failure failure;
-    failure.type = condemned->reason;
-    failure.text = condemned->description;
-    Decision decision;
-    decision.verdict =
-        DeadLetterAs{std::move(condemned->reason), std::move(condemned->description), false};
-    decision.counters = counters;
-    return condemn(*with.rules, out, std::move(decision), std::move(failure), now);
-  }
-  if (auto* abandon = std::get_if<AbandonOptions>(&ending)) {
-    return abandoned(*with.rules, out, *abandon, now, answer);
-  }
-  Plan plan = with.procedure.after_success(item);
-  if (std::holds_alternative<PullReleased>(ending)) {
-    plan = {};
-    plan.kind = Plan::Kind::release;
-    plan.ending = ReleasedUnrun{};
-  }
-  return plan;
 }
 
 Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> settlements) {

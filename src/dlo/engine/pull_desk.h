@@ -134,7 +134,7 @@ class PullDesk {
   [[nodiscard]] Plan abandoned(const RuleBook& rules, Out& out, const AbandonOptions& options,
                                TimePoint now, PullAnswer& answer);
   [[nodiscard]] Plan condemn(const RuleBook& rules, Out& out, Decision decision, Failure failure,
-                             TimePoint now);
+                             TimePoint now, bool ran);
   [[nodiscard]] Result<void> record(std::vector<Ended>& ended, TimePoint now);
   [[nodiscard]] Result<std::vector<Applied>> apply_with_marks(std::vector<Change> changes);
   [[nodiscard]] Result<std::vector<SettleAnswer>> settle_source(std::vector<Ended>& ended,

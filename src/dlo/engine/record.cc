@@ -62,9 +62,13 @@ DeadLetter build_record(const RecordInput& input) {
   record.build = input.origin.build;
   set_verdict(record, input);
   set_times(record, input, earlier);
-  if (record.category.empty() && !earlier.empty()) {
-    record.category = earlier.back().category;
-    record.rule = earlier.back().rule;
+  // Abandons are not classified.
+  const auto classified =
+      std::find_if(earlier.rbegin(), earlier.rend(),
+                   [](const Attempt& attempt) { return !attempt.category.empty(); });
+  if (record.category.empty() && classified != earlier.rend()) {
+    record.category = classified->category;
+    record.rule = classified->rule;
   }
   record.fingerprint = fingerprint_of(record.failure, record.message->event_type, record.reason);
   return record;
@@ -79,7 +83,8 @@ std::vector<Attempt> attempts_of(const RecordInput& input) {
 Failure last_known_failure(const Delivery& delivery) {
   const std::vector<Attempt> attempts = attempts_of(delivery.trail);
   const auto newest = std::find_if(attempts.rbegin(), attempts.rend(), [](const Attempt& attempt) {
-    return attempt.outcome == OutcomeKind::failed;
+    return attempt.outcome == OutcomeKind::failed &&
+           !(attempt.error_type.empty() && attempt.error_text.empty());
   });
   Failure failure;
   if (newest != attempts.rend()) {

@@ -1,20 +1,12 @@
 #include "dlo/engine/report_desk.h"
 
 #include <map>
-#include <random>
 #include <utility>
 
+#include "dlo/engine/random_bits.h"
 #include "dlo/store/death_audit.h"
 
 namespace dlo {
-namespace {
-
-std::uint64_t random_bits() {
-  thread_local std::mt19937_64 generator(std::random_device{}());
-  return generator();
-}
-
-}  // namespace
 
 ReportDesk::ReportDesk(Office& office, std::shared_ptr<const RuleBook> rules, Origin origin,
                        const Clock& clock)

@@ -8,9 +8,9 @@
 
 namespace dlo {
 
-// Earlier attempts of a message that is still alive. They travel with it (Broker `Failed::trail`),
-// so that a dead letter can tell of all of them although no record existed when they happened, and
-// no attempt costs a write of its own.
+// Earlier attempts of a message that is still alive. They travel with it (`trail` of a broker's
+// `Failed` and `Abandoned`), so that a dead letter can tell of all of them although no record
+// existed when they happened, and no attempt costs a write of its own.
 
 /// How much one message may carry: the first attempt and the newest ones that fit.
 inline constexpr std::size_t trail_attempts = 20;

@@ -1,82 +1,11 @@
 #include "dlo/engine/pull_desk.h"
 
-#include <gtest/gtest.h>
-#include <memory>
-#include <string>
-#include <vector>
+#include "unit/engine/pull_room.h"
 
-#include "support/must.h"
-
-#include "dlo/broker/memory/memory_broker.h"
 #include "dlo/engine/office_source.h"
-#include "dlo/store/memory/memory_office.h"
-#include "dlo/store/passing_office.h"
 
-namespace dlo {
+namespace dlo::testing {
 namespace {
-
-using namespace std::chrono_literals;
-using testing::must;
-using testing::noon;
-using Fate = PullAnswer::Fate;
-
-std::shared_ptr<const RuleBook> rules_of(const std::string& profile) {
-  return std::make_shared<const RuleBook>(must(RuleBook::build(must(find_profile(profile)))));
-}
-
-/// An office that answers no writes while it is down.
-class FailingOffice final : public PassingOffice {
- public:
-  using PassingOffice::PassingOffice;
-  Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
-    if (down) return Error{Code::unavailable, "test", "the office is down"};
-    return inner().apply(changes);
-  }
-  bool down = false;
-};
-
-class PullDeskTest : public ::testing::Test {
- protected:
-  PullDeskTest() {
-    SourceOptions options;
-    options.source = "orders";
-    broker_ = std::make_unique<MemoryBroker>(options);
-    use("service-bus");
-  }
-  void use(const std::string& profile) {
-    desk_ = std::make_unique<PullDesk>(
-        PullDesk::Parts{*broker_, office_, rules_of(profile), clock_, {"node", "build"}});
-  }
-  void send(const std::string& id, std::optional<TimePoint> expires = {}) {
-    auto message = std::make_shared<Message>();
-    message->id = id;
-    message->payload = "x";
-    message->expires_at = expires;
-    Publication publication;
-    publication.message = std::move(message);
-    must(broker_->publish({&publication, 1}, clock_.instant()));
-  }
-  std::vector<PullDesk::Handed> receive(std::size_t limit = 10) {
-    return must(desk_->receive(limit, 30s));
-  }
-  PullAnswer settle(const LeaseToken& lease, PullEnding ending) {
-    std::vector<PullSettlement> one;
-    one.push_back({lease, std::move(ending)});
-    return must(desk_->settle(std::move(one))).front();
-  }
-  static PullFailed failed(const std::string& text) {
-    PullFailed failed;
-    failed.failure.text = text;
-    return failed;
-  }
-  SourceStats stats() { return must(broker_->stats(clock_.instant())); }
-
-  ManualClock clock_{noon};
-  MemoryOffice kept_;
-  FailingOffice office_{kept_};
-  std::unique_ptr<MemoryBroker> broker_;
-  std::unique_ptr<PullDesk> desk_;
-};
 
 TEST_F(PullDeskTest, AClockThatIsSetForwardTakesNothingFromAWorker) {
   send("done");
@@ -201,18 +130,6 @@ TEST_F(PullDeskTest, ALeaseThatWasTakenAwayLeavesNoRecord) {
   EXPECT_TRUE(must(kept_.list({})).rows.empty());
 }
 
-TEST_F(PullDeskTest, APoisonedMessageIsCalledWhatItIs) {  // S3-11, S3-12
-  use("durable");
-  send("1");
-  AbandonOptions forced;
-  forced.force_poison = true;
-  const auto dead = settle(receive()[0].lease, forced);
-  EXPECT_EQ(dead.abandon_count, 0U);
-  const auto record = must(kept_.get(*dead.record)).record;
-  EXPECT_EQ(record.category, "poison");
-  EXPECT_TRUE(record.description.starts_with("poison: message was")) << record.description;
-}
-
 TEST_F(PullDeskTest, ARenewedLeaseLastsLonger) {
   send("1");
   const auto handed = receive();
@@ -234,112 +151,6 @@ TEST_F(PullDeskTest, AWorkerCanCondemnAMessage) {  // S0-36
   const auto record = must(kept_.get(*dead.record)).record;
   EXPECT_EQ(record.reason, "CustomBusinessRule");
   EXPECT_EQ(record.description, "violates policy XYZ");
-}
-
-TEST_F(PullDeskTest,
-       AnAbandonedMessageComesBackAfterItsDelayAndIsPoisonedWhenForced) {  // S3-22..26
-  use("durable");
-  send("1");
-  auto handed = receive();
-  AbandonOptions later;
-  later.increment_count = true;
-  later.delay = 10s;
-  EXPECT_EQ(settle(handed[0].lease, later).fate, Fate::released);
-  EXPECT_TRUE(receive().empty());
-  clock_.advance(10s);
-  handed = receive();
-  ASSERT_EQ(handed.size(), 1U);
-  AbandonOptions forced;
-  forced.force_poison = true;
-  forced.error_message = "cannot be read";
-  const auto dead = settle(handed[0].lease, forced);
-  EXPECT_EQ(dead.fate, Fate::dead);
-  EXPECT_EQ(dead.abandon_count, 1U);
-  EXPECT_EQ(must(kept_.get(*dead.record)).record.failure.text, "cannot be read");
-}
-
-TEST_F(PullDeskTest, AForcedPoisonWithoutAMessageKeepsTheLastError) {  // I9, S3-24
-  use("durable");
-  for (const std::optional<std::string>& message :
-       {std::optional<std::string>(), std::optional<std::string>("")}) {
-    send(message ? "empty" : "none");
-    AbandonOptions counted;
-    counted.increment_count = true;
-    counted.error_message = "the true error";
-    EXPECT_EQ(settle(receive()[0].lease, counted).fate, Fate::released);
-    AbandonOptions forced;
-    forced.force_poison = true;
-    forced.error_message = message;
-    const auto dead = settle(receive()[0].lease, forced);
-    const auto found = must(kept_.get(*dead.record));
-    EXPECT_EQ(found.record.failure.text, "the true error");
-    EXPECT_TRUE(found.record.description.ends_with(": the true error")) << found.record.description;
-    EXPECT_EQ(found.attempts.back().error_text, "the true error");
-  }
-}
-
-TEST_F(PullDeskTest, ARecordOfAnAbandonedMessageCountsEveryExecutionUnderEveryProfile) {
-  AbandonOptions counted;
-  counted.increment_count = true;
-  AbandonOptions forced;
-  forced.force_poison = true;
-  for (const Profile& profile : builtin_profiles()) {
-    SCOPED_TRACE(profile.name);
-    use(profile.name);
-    send(profile.name);
-    std::optional<RecordId> dead;
-    std::uint32_t executions = 0;
-    while (!dead) {
-      const auto handed = receive();
-      if (handed.empty()) break;  // dead before it could run again
-      ++executions;
-      dead = settle(handed[0].lease, executions < 12 ? counted : forced).record;
-    }
-    if (!dead) continue;
-    const auto found = must(kept_.get(*dead));
-    EXPECT_EQ(found.record.counters.total, executions);
-    EXPECT_EQ(found.record.counters.attempt, executions);
-    EXPECT_EQ(found.record.counters.retry, executions - 1);
-    EXPECT_EQ(found.attempts.back().number, executions);
-  }
-}
-
-TEST_F(PullDeskTest, AnAbandonThatDoesNotCountCostsNothingUnderAnyProfile) {  // S3-30, I8
-  for (const Profile& profile : builtin_profiles()) {
-    SCOPED_TRACE(profile.name);
-    use(profile.name);
-    send(profile.name);
-    const auto first = receive();
-    ASSERT_EQ(first.size(), 1U);
-    LeaseToken lease = first[0].lease;
-    for (int i = 0; i < 12; ++i) {
-      EXPECT_EQ(settle(lease, AbandonOptions{}).fate, Fate::released);
-      const auto again = receive();
-      ASSERT_EQ(again.size(), 1U) << "after " << i + 1 << " abandons";
-      EXPECT_EQ(again[0].counters, first[0].counters);
-      lease = again[0].lease;
-    }
-    EXPECT_EQ(settle(lease, PullCompleted{}).fate, Fate::completed);
-  }
-  EXPECT_TRUE(must(kept_.list({})).rows.empty());
-}
-
-TEST_F(PullDeskTest, WhatWaitsInTheOfficeIsAbandonedUncountedAtNoCost) {  // S3-30, I8
-  OfficeSource waiting(office_, "orders");
-  PullDesk office_desk(
-      {waiting, office_, rules_of("workflow"), clock_, {"node", "build"}, &waiting});
-  use("workflow");
-  send("1");
-  const auto again = settle(receive()[0].lease, failed("connection reset"));
-  clock_.advance_to(*again.next_at);
-  for (int i = 0; i < 6; ++i) {
-    const auto due = must(office_desk.receive(10, 30s));
-    ASSERT_EQ(due.size(), 1U) << "after " << i << " abandons";
-    EXPECT_EQ(due[0].counters.attempt, 2U);
-    std::vector<PullSettlement> one;
-    one.push_back({due[0].lease, AbandonOptions{}});
-    EXPECT_EQ(must(office_desk.settle(one)).front().fate, Fate::released);
-  }
 }
 
 TEST_F(PullDeskTest, TheMarkComesOffOnceTheSourceIsSettled) {  // R3
@@ -372,4 +183,4 @@ TEST_F(PullDeskTest, WhatWaitsInTheOfficeIsHandedOutFromThere) {
 }
 
 }  // namespace
-}  // namespace dlo
+}  // namespace dlo::testing

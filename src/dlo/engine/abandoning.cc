@@ -1,0 +1,32 @@
+#include "dlo/engine/abandoning.h"
+
+#include <algorithm>
+
+#include "dlo/broker/moments.h"
+#include "dlo/core/redact.h"
+#include "dlo/engine/record.h"
+#include "dlo/engine/trail.h"
+
+namespace dlo {
+
+Abandoned release_of(const Delivery& delivery, const AbandonOptions& options,
+                     const std::optional<AbandonedRun>& run, TimePoint now,
+                     const std::string& node) {
+  Abandoned ending;
+  ending.increment_count = options.increment_count;
+  ending.again_at = later(now, options.delay);
+  if (options.error_message) ending.error = redact(*options.error_message);
+  if (!run || !is_execution(options)) return ending;
+  Failure failure;
+  if (!ending.error.empty()) failure.type = "Abandoned";
+  failure.text = ending.error;
+  Decision decision;
+  decision.verdict =
+      RetryAt{ending.again_at, std::max(Millis{0}, options.delay), Placement::delayed};
+  ending.trail = with_attempt(
+      delivery.trail,
+      make_attempt(run->counters, run->started, now, OutcomeKind::failed, decision, failure, node));
+  return ending;
+}
+
+}  // namespace dlo

@@ -1,0 +1,112 @@
+// How what was claimed from the office goes back to it.
+#include <utility>
+
+#include "dlo/engine/office_source.h"
+#include "dlo/engine/record.h"
+#include "dlo/engine/trail.h"
+
+namespace dlo {
+
+/// Without the claim, and the start if there was one (I8).
+Counters OfficeSource::unclaimed(const Held& held) {
+  Counters counters = held.started_at ? without_start(held.counters) : held.counters;
+  if (counters.fetch > 0) --counters.fetch;
+  return counters;
+}
+
+Transition OfficeSource::ending_of(const Held& held, const Settlement& settlement,
+                                   TimePoint now) const {
+  Transition move;
+  move.id = held.id;
+  move.lease = settlement.lease;
+  move.now = now;
+  move.to = held.home;
+  if (std::holds_alternative<Completed>(settlement.ending)) {
+    move.to = Status::resolved;
+    move.counters = held.counters;
+    move.clear_next_retry = true;
+    move.resolution = Resolution{now, "engine", "retried", ""};
+  } else if (const auto* failed = std::get_if<Failed>(&settlement.ending)) {
+    move.counters = failed->counters;
+    move.next_retry_at = failed->again_at;
+  } else if (const auto* abandoned = std::get_if<Abandoned>(&settlement.ending)) {
+    move.counters = unclaimed(held);
+    if (abandoned->increment_count) {
+      move.counters = held.counters;
+      move.counters->abandon += move.counters->abandon != UINT32_MAX;
+    }
+    move.next_retry_at = abandoned->again_at;
+    if (!abandoned->error.empty()) {
+      move.failure = Failure{};
+      move.failure->type = "Abandoned";
+      move.failure->text = abandoned->error;
+    }
+  } else {
+    move.counters = unclaimed(held);
+  }
+  return move;
+}
+
+/// The move, and the run that worked or was abandoned: whoever opens the record again must not take
+/// it for one that was cut off.
+std::uint32_t OfficeSource::put_ending(const Held& held, const Settlement& settlement,
+                                       TimePoint now, std::vector<Change>& out) const {
+  Transition move = ending_of(held, settlement, now);
+  const std::uint32_t abandoned = move.counters->abandon;
+  out.emplace_back(std::move(move));
+  if (held.started_at && std::holds_alternative<Completed>(settlement.ending)) {
+    out.emplace_back(AddAttempt{held.id, make_attempt(held.counters, *held.started_at, now,
+                                                      OutcomeKind::ok, {}, {}, held.node)});
+  }
+  if (const auto* ended = std::get_if<Abandoned>(&settlement.ending)) {
+    for (Attempt& attempt : attempts_of(ended->trail)) {
+      if (attempt.number > held.told) out.emplace_back(AddAttempt{held.id, std::move(attempt)});
+    }
+  }
+  return abandoned;
+}
+
+Result<SettleAnswer> OfficeSource::settle_one(const Settlement& settlement, TimePoint now) {
+  const auto entry = held(settlement.lease);
+  if (!entry) return SettleAnswer{Settled::lease_lost, 0};
+  SettleAnswer answer;
+  if (!std::holds_alternative<DeadLettered>(settlement.ending)) {
+    std::vector<Change> changes;
+    answer.abandon_count = put_ending(*entry, settlement, now, changes);
+    auto applied = office_.apply(changes);
+    if (!applied) {
+      if (is_retryable(applied.error().code)) return applied.error();
+      answer.settled = Settled::lease_lost;
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  held_.erase(settlement.lease);
+  return answer;
+}
+
+Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlement> settlements,
+                                                       Instant now) {
+  // All together first: one list, one sync. If one of them lost its lease, each by itself.
+  std::vector<Change> changes;
+  std::vector<SettleAnswer> answers(settlements.size());
+  bool together = true;
+  for (std::size_t i = 0; i < settlements.size() && together; ++i) {
+    const auto entry = held(settlements[i].lease);
+    together = entry.has_value();
+    if (!together || std::holds_alternative<DeadLettered>(settlements[i].ending)) continue;
+    answers[i].abandon_count = put_ending(*entry, settlements[i], now.wall, changes);
+  }
+  if (together && (changes.empty() || office_.apply(changes))) {
+    const std::lock_guard lock(mutex_);
+    for (const Settlement& settlement : settlements) held_.erase(settlement.lease);
+    return answers;
+  }
+  for (std::size_t i = 0; i < settlements.size(); ++i) {
+    auto one = settle_one(settlements[i], now.wall);
+    if (!one) return one.error();
+    answers[i] = *one;
+  }
+  return answers;
+}
+
+}  // namespace dlo
