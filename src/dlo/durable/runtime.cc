@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "dlo/broker/moments.h"
 #include "dlo/core/identity.h"
 #include "dlo/core/redact.h"
 #include "dlo/durable/poison_record.h"
+#include "dlo/engine/record.h"
+#include "dlo/engine/trail.h"
 #include "dlo/store/death_audit.h"
 
 namespace dlo {
@@ -42,6 +43,13 @@ Result<void> DurableRuntime::keep_lease(PoisonKind kind, const Delivery& deliver
 Result<std::optional<DeadLetter>> DurableRuntime::known_record(const Delivery& delivery) {
   if (!delivery.may_be_repeat) return std::optional<DeadLetter>();
   return writer_.find_repeat(delivery);
+}
+
+/// The run that was cut off is remembered as whoever found out can tell of it.
+void DurableRuntime::recall_crash(Delivery& delivery, TimePoint now) const {
+  if (!delivery.interrupted) return;
+  delivery.trail =
+      with_attempt(delivery.trail, cut_off_attempt(delivery.counters, now, parts_.node));
 }
 
 /// It is in the office, but its queue does not know: a crash or a hook that failed came between, so
@@ -84,6 +92,7 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
       finish_repeat(kind, delivery, **known, now);
       continue;
     }
+    recall_crash(delivery, now.wall);
     const Decision decision =
         delivery.interrupted ? parts_.rules->resume(delivery.counters, delivery.last_error)
                              : parts_.rules->before_run(delivery.counters, delivery.last_error);
@@ -92,31 +101,37 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
       continue;
     }
     delivery.counters = decision.counters;
-    held_[index(kind)].keep(delivery.lease, delivery);
+    held_[index(kind)].keep(delivery.lease, {delivery});
     handed.push_back(std::move(delivery));
   }
   return handed;
 }
 
 Result<void> DurableRuntime::start(PoisonKind kind, const LeaseToken& token, Instant now) {
-  const bool known = held_[index(kind)].change(
-      token, [](Delivery& held) { held.counters = RuleBook::started(held.counters); });
-  if (!known) return lost(token);
+  auto& held = held_[index(kind)];
+  if (!held.change(token, [](Out&) {})) return lost(token);
   const auto live = queue(kind).start({&token, 1}, now);
   if (!live) return live.error();
-  if (live->front()) return {};
-  (void)held_[index(kind)].take(token, now.steady);
-  return lost(token);
+  if (!live->front()) {
+    (void)held.take(token, now.steady);
+    return lost(token);
+  }
+  const bool known = held.change(token, [&](Out& out) {
+    if (!out.run) out.run = AbandonedRun{RuleBook::started(out.delivery.counters), now.wall};
+  });
+  if (!known) return lost(token);
+  return {};
 }
 
 Result<void> DurableRuntime::renew(PoisonKind kind, const LeaseToken& token, Millis lease_for,
                                    Instant now) {
   const auto live = queue(kind).renew({&token, 1}, now, lease_for);
   if (!live) return live.error();
-  const bool known = held_[index(kind)].change(token, [&](Delivery& held) {
+  const bool known = held_[index(kind)].change(token, [&](Out& held) {
     if (!live->front()) return;
-    held.leased_until = std::max(held.leased_until, now.wall + lease_for);
-    held.steady_until = std::max(held.steady_until, now.steady + lease_for);
+    Delivery& delivery = held.delivery;
+    delivery.leased_until = std::max(delivery.leased_until, now.wall + lease_for);
+    delivery.steady_until = std::max(delivery.steady_until, now.steady + lease_for);
   });
   if (!known || !live->front()) return lost(token);
   return {};
@@ -145,42 +160,55 @@ Result<void> DurableRuntime::close_record(const Delivery& delivery, TimePoint no
 }
 
 Result<void> DurableRuntime::complete(PoisonKind kind, const LeaseToken& token, Instant now) {
-  const auto delivery = held_[index(kind)].take(token, now.steady);
-  if (!delivery) return lost(token);
-  if (lineage_of(delivery->message->headers)) {
-    if (auto held = keep_lease(kind, *delivery, now); !held) return held;
+  const auto out = held_[index(kind)].take(token, now.steady);
+  if (!out) return lost(token);
+  if (lineage_of(out->delivery.message->headers)) {
+    if (auto held = keep_lease(kind, out->delivery, now); !held) return held;
   }
   // If the settle below is lost the item runs again under the same id; its record stays closed.
-  const auto closed = close_record(*delivery, now.wall);
+  const auto closed = close_record(out->delivery, now.wall);
   if (!closed) return closed;
   return settle(kind, token, Completed{}, now);
 }
 
-Result<AbandonResult> DurableRuntime::release(PoisonKind kind, const Delivery& delivery,
+Result<AbandonResult> DurableRuntime::release(PoisonKind kind, const Out& out,
                                               const AbandonOptions& options, Instant now) {
-  const Abandoned ending{options.increment_count, later(now.wall, options.delay),
-                         options.error_message.value_or("")};
-  const auto settled = settle(kind, delivery.lease, ending, now);
+  const auto settled =
+      settle(kind, out.delivery.lease,
+             release_of(out.delivery, options, out.run, now.wall, parts_.node), now);
   if (!settled) return settled.error();
   return AbandonResult{Released{}};
 }
 
+Result<void> DurableRuntime::poison_abandoned(PoisonKind kind, const Out& out,
+                                              const AbandonOptions& options,
+                                              const AbandonDecision& decision, Instant now) {
+  const Delivery& delivery = out.delivery;
+  const Poison value = poison_of(delivery, decision, options.error_message);
+  DeadLetter record =
+      poison_record(delivery, decision, value, parts_.rules->profile(), parts_.node, now.wall);
+  std::vector<Attempt> attempts = attempts_of(delivery.trail);
+  if (out.run && is_execution(options)) {
+    Decision end;
+    end.category = record.category;
+    attempts.push_back(make_attempt(out.run->counters, out.run->started, now.wall,
+                                    OutcomeKind::failed, end, record.failure, parts_.node));
+  }
+  return poison(kind, delivery, std::move(record), std::move(attempts), value, now);
+}
+
 Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken& token,
                                               const AbandonOptions& options, Instant now) {
-  const auto delivery = held_[index(kind)].take(token, now.steady);
-  if (!delivery) return lost(token);
-  const AbandonDecision decision =
-      decide_abandon(parts_.rules->profile(), delivery->counters, options);
+  const auto out = held_[index(kind)].take(token, now.steady);
+  if (!out) return lost(token);
+  const bool ran = out->run && is_execution(options);
+  const AbandonDecision decision = decide_abandon(
+      parts_.rules->profile(), ran ? out->run->counters : out->delivery.counters, options);
   Result<AbandonResult> answer = decision.result;
   if (std::holds_alternative<Released>(decision.result)) {
-    answer = release(kind, *delivery, options, now);
-  } else {
-    const Poison value = poison_of(*delivery, decision, options.error_message);
-    const auto done = poison(
-        kind, *delivery,
-        poison_record(*delivery, decision, value, parts_.rules->profile(), parts_.node, now.wall),
-        value, now);
-    if (!done) answer = done.error();
+    answer = release(kind, *out, options, now);
+  } else if (const auto done = poison_abandoned(kind, *out, options, decision, now); !done) {
+    answer = done.error();
   }
   if (!answer && answer.error().code != Code::lease_lost) {
     parts_.hooks.warn("abandon of " + to_string(token) + " failed: " + answer.error().detail +
@@ -215,17 +243,20 @@ void DurableRuntime::condemn(PoisonKind kind, const Delivery& delivery, const De
   DeadLetter record = poison_record(delivery, condemned, value, profile, parts_.node, now.wall);
   record.reason = death.reason;
   record.description = redact(death.description);
-  const auto done = poison(kind, delivery, std::move(record), value, now);
+  const auto done =
+      poison(kind, delivery, std::move(record), attempts_of(delivery.trail), value, now);
   if (!done) parts_.hooks.warn("cannot quarantine an item: " + done.error().detail);
 }
 
 Result<void> DurableRuntime::poison(PoisonKind kind, const Delivery& delivery, DeadLetter record,
-                                    const Poison& value, Instant now) {
+                                    std::vector<Attempt> attempts, const Poison& value,
+                                    Instant now) {
   if (auto held = keep_lease(kind, delivery, now); !held) return held;
   const auto named = writer_.name(delivery, record);
   if (!named) return named;
   const RecordId id = record.id;
-  std::vector<Change> changes{Append{std::make_shared<const DeadLetter>(std::move(record)), {}}};
+  std::vector<Change> changes{
+      Append{std::make_shared<const DeadLetter>(std::move(record)), std::move(attempts)}};
   add_death_audit(changes, "runtime", now.wall);
   const auto kept = parts_.office.apply(changes);
   if (!kept) return kept.error();

@@ -11,6 +11,7 @@
 #include "dlo/core/abandon.h"
 #include "dlo/core/decide.h"
 #include "dlo/core/result.h"
+#include "dlo/engine/abandoning.h"
 #include "dlo/engine/held.h"
 #include "dlo/engine/writer.h"
 #include "dlo/store/office.h"
@@ -67,7 +68,8 @@ class DurableRuntime {
   Result<std::vector<Delivery>> fetch(PoisonKind kind, std::size_t limit, Millis lease_for,
                                       Instant now);
 
-  /// The start mark: this item is about to be processed.
+  /// The start mark: this item is about to be processed. What ends after it is an attempt, which
+  /// its record has a row for. A second mark of one lease counts nothing.
   Result<void> start(PoisonKind kind, const LeaseToken& token, Instant now);
 
   /// Keeps an item that takes longer than its lease (R3-6). lease_lost: it is somebody else's now.
@@ -96,29 +98,37 @@ class DurableRuntime {
   Result<DurableStats> stats(Instant now);
 
  private:
+  /// An item in somebody's hands.
+  struct Out {
+    Delivery delivery;                  // as at the claim
+    std::optional<AbandonedRun> run{};  // since it was started
+  };
   struct EndOfLease {
-    TimePoint operator()(const Delivery& delivery) const { return delivery.steady_until; }
+    TimePoint operator()(const Out& out) const { return out.delivery.steady_until; }
   };
 
   Broker& queue(PoisonKind kind) const noexcept;
   Result<void> keep_lease(PoisonKind kind, const Delivery& delivery, Instant now);
   Result<std::optional<DeadLetter>> known_record(const Delivery& delivery);
+  void recall_crash(Delivery& delivery, TimePoint now) const;
   void finish_repeat(PoisonKind kind, const Delivery& delivery, const DeadLetter& record,
                      Instant now);
   void condemn(PoisonKind kind, const Delivery& delivery, const Decision& decision, Instant now);
   Result<void> close_record(const Delivery& delivery, TimePoint now);
   void mark_settled(const SourceSettled& record);
   Result<void> settle(PoisonKind kind, const LeaseToken& token, Ending ending, Instant now);
-  Result<AbandonResult> release(PoisonKind kind, const Delivery& delivery,
-                                const AbandonOptions& options, Instant now);
+  Result<AbandonResult> release(PoisonKind kind, const Out& out, const AbandonOptions& options,
+                                Instant now);
+  Result<void> poison_abandoned(PoisonKind kind, const Out& out, const AbandonOptions& options,
+                                const AbandonDecision& decision, Instant now);
   Result<void> poison(PoisonKind kind, const Delivery& delivery, DeadLetter record,
-                      const Poison& value, Instant now);
+                      std::vector<Attempt> attempts, const Poison& value, Instant now);
   Result<void> tell_owner(PoisonKind kind, const Owner& owner, const Poison& poison);
 
   Parts parts_;
   AppendingWriter writer_;
   /// Whoever takes an item out is the only one who may settle it.
-  Held<Delivery, EndOfLease> held_[2];
+  Held<Out, EndOfLease> held_[2];
 };
 
 }  // namespace dlo

@@ -1,0 +1,98 @@
+// What a poisoned item's record tells of its executions, and what is none.
+#include <algorithm>
+
+#include "unit/durable/durable_test.h"
+
+namespace dlo::testing {
+namespace {
+
+struct Attempts : DurableTest {
+  RecordDetail only_record(PoisonKind kind) {
+    const auto items = must(runtime_->list_poison(kind));
+    if (items.size() != 1) throw std::runtime_error("not one poisoned item");
+    return must(office_->get(items[0].record));
+  }
+  static std::vector<std::uint32_t> numbers(const RecordDetail& record) {
+    std::vector<std::uint32_t> numbers;
+    for (const Attempt& attempt : record.attempts) numbers.push_back(attempt.number);
+    std::ranges::sort(numbers);
+    return numbers;
+  }
+};
+
+TEST_F(Attempts, EveryAbandonedExecutionHasItsRow) {
+  for (const char* profile : {"durable", "durable+safe", "durable-fetch", "durable-fetch+safe"}) {
+    SCOPED_TRACE(profile);
+    use(profile);
+    send(activity, "i-1");
+    std::vector<std::uint32_t> executions;
+    for (auto got = fetch(activity); !got.empty(); got = fetch(activity)) {
+      executions.push_back(static_cast<std::uint32_t>(executions.size() + 1));
+      must(runtime_->start(activity, got[0].lease, now_));
+      now_ += 1s;
+      abandon(
+          activity, got[0].lease,
+          {.increment_count = true, .error_message = "error " + std::to_string(executions.size())});
+    }
+    const RecordDetail found = only_record(activity);
+    EXPECT_EQ(found.record.counters.total, executions.size());
+    ASSERT_EQ(numbers(found), executions);
+    for (const Attempt& attempt : found.attempts) {
+      EXPECT_EQ(attempt.error_text, "error " + std::to_string(attempt.number));
+      EXPECT_EQ(attempt.took, 1s);
+      EXPECT_EQ(attempt.node, "node-1");
+    }
+  }
+}
+
+TEST_F(Attempts, WhatWasNeverProcessedLeavesNoRow) {  // is_execution
+  struct Row {
+    const char* name;
+    AbandonOptions last;
+    std::uint32_t executions;
+  };
+  for (const Row& row : {Row{"uncounted, at a limit reached before", {.max_abandon_count = 1}, 1},
+                         Row{"forced", {.force_poison = true}, 2},
+                         Row{"counted", {.increment_count = true, .max_abandon_count = 2}, 2}}) {
+    SCOPED_TRACE(row.name);
+    use("durable+safe");
+    send(activity, "i-1");
+    abandon(activity, fetch_one(activity));
+    abandon(activity, fetch_one(activity), row.last);
+    const RecordDetail found = only_record(activity);
+    EXPECT_EQ(found.record.counters.total, row.executions);
+    EXPECT_EQ(found.attempts.size(), row.executions);
+    EXPECT_EQ(found.record.failure.text, "boom");
+  }
+}
+
+TEST_F(Attempts, AnItemThatIsAbandonedUnstartedHasNone) {
+  send(activity, "i-1");
+  for (int n = 1; n <= 5; ++n) abandon(activity, fetch(activity).front().lease);
+  const RecordDetail found = only_record(activity);
+  EXPECT_EQ(found.record.counters.abandon, 5U);
+  EXPECT_EQ(found.record.counters.total, 0U);
+  EXPECT_TRUE(found.attempts.empty());
+}
+
+TEST_F(Attempts, ASecondStartMarkIsNoSecondExecution) {
+  send(activity, "i-1");
+  const LeaseToken token = fetch_one(activity);
+  must(runtime_->start(activity, token, now_));
+  abandon(activity, token, {.force_poison = true});
+  EXPECT_EQ(only_record(activity).record.counters.total, 1U);
+}
+
+TEST_F(Attempts, ARunThatWasCutOffIsTold) {
+  send(activity, "i-1");
+  fetch_one(activity);
+  now_ += 31s;
+  abandon(activity, fetch_one(activity), {.force_poison = true});
+  const RecordDetail found = only_record(activity);
+  ASSERT_EQ(found.attempts.size(), 2U);
+  EXPECT_EQ(found.attempts[1].outcome, OutcomeKind::crashed);
+  EXPECT_EQ(found.attempts[0].outcome, OutcomeKind::failed);
+}
+
+}  // namespace
+}  // namespace dlo::testing
