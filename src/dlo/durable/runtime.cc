@@ -40,9 +40,24 @@ Result<void> DurableRuntime::keep_lease(PoisonKind kind, const Delivery& deliver
   return {};
 }
 
-Result<std::optional<DeadLetter>> DurableRuntime::known_record(const Delivery& delivery) {
-  if (!delivery.may_be_repeat) return std::optional<DeadLetter>();
-  return writer_.find_repeat(delivery);
+Result<std::vector<std::optional<DeadLetter>>> DurableRuntime::known_records(
+    const std::vector<Delivery>& deliveries) {
+  std::vector<std::optional<DeadLetter>> known(deliveries.size());
+  for (std::size_t i = 0; i < deliveries.size(); ++i) {
+    if (!deliveries[i].may_be_repeat) continue;
+    auto found = writer_.find_repeat(deliveries[i]);
+    if (!found) return found.error();
+    known[i] = std::move(*found);
+  }
+  return known;
+}
+
+/// If the queue does not answer either, their leases run out.
+void DurableRuntime::give_back(PoisonKind kind, const std::vector<Delivery>& unrun, Instant now) {
+  std::vector<Settlement> settlements;
+  settlements.reserve(unrun.size());
+  for (const Delivery& delivery : unrun) settlements.push_back({delivery.lease, ReleasedUnrun{}});
+  (void)queue(kind).settle(settlements, now);
 }
 
 /// The run that was cut off is remembered as whoever found out can tell of it.
@@ -84,12 +99,16 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
   auto received = queue(kind).receive({.limit = limit, .lease_for = lease_for}, now);
   if (!received) return received.error();
   held_[index(kind)].forget_lapsed(now.steady);
+  const auto known = known_records(*received);
+  if (!known) {
+    give_back(kind, *received, now);
+    return known.error();
+  }
   std::vector<Delivery> handed;
-  for (Delivery& delivery : *received) {
-    const auto known = known_record(delivery);
-    if (!known) return known.error();  // the office is down: leases run out, nothing is lost
-    if (*known) {
-      finish_repeat(kind, delivery, **known, now);
+  for (std::size_t i = 0; i < received->size(); ++i) {
+    Delivery& delivery = (*received)[i];
+    if ((*known)[i]) {
+      finish_repeat(kind, delivery, *(*known)[i], now);
       continue;
     }
     recall_crash(delivery, now.wall);

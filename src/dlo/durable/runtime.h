@@ -64,7 +64,8 @@ class DurableRuntime {
 
   /// Leases items of one kind. What the profile's pre-check condemns (durable-fetch, or a crash
   /// loop under durable+safe) is poisoned here and not handed out; so is a repeat of an item that
-  /// is already in the office.
+  /// is already in the office. If the office cannot be asked all of them go back to the queue, and
+  /// no claim of them is counted, under no profile: nothing ran.
   Result<std::vector<Delivery>> fetch(PoisonKind kind, std::size_t limit, Millis lease_for,
                                       Instant now);
 
@@ -109,7 +110,9 @@ class DurableRuntime {
 
   Broker& queue(PoisonKind kind) const noexcept;
   Result<void> keep_lease(PoisonKind kind, const Delivery& delivery, Instant now);
-  Result<std::optional<DeadLetter>> known_record(const Delivery& delivery);
+  Result<std::vector<std::optional<DeadLetter>>> known_records(
+      const std::vector<Delivery>& deliveries);
+  void give_back(PoisonKind kind, const std::vector<Delivery>& unrun, Instant now);
   void recall_crash(Delivery& delivery, TimePoint now) const;
   void finish_repeat(PoisonKind kind, const Delivery& delivery, const DeadLetter& record,
                      Instant now);

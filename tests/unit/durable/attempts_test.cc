@@ -3,6 +3,8 @@
 
 #include "unit/durable/durable_test.h"
 
+#include "dlo/store/passing_office.h"
+
 namespace dlo::testing {
 namespace {
 
@@ -92,6 +94,53 @@ TEST_F(Attempts, ARunThatWasCutOffIsTold) {
   ASSERT_EQ(found.attempts.size(), 2U);
   EXPECT_EQ(found.attempts[1].outcome, OutcomeKind::crashed);
   EXPECT_EQ(found.attempts[0].outcome, OutcomeKind::failed);
+}
+
+/// An office that cannot be asked.
+class SilentOffice final : public PassingOffice {
+ public:
+  using PassingOffice::PassingOffice;
+  Result<RecordDetail> get(const RecordId& id) override {
+    if (down) return Error{Code::unavailable, "test", "the office is down"};
+    return inner().get(id);
+  }
+  bool down = false;
+};
+
+TEST_F(Attempts, AFetchThatCannotAskTheOfficeCostsNothing) {  // GEN-02, I8
+  for (const char* profile : {"durable", "durable+safe", "durable-fetch"}) {
+    SCOPED_TRACE(profile);
+    use(profile);
+    SilentOffice silent(*office_);
+    DurableRuntime runtime(
+        {silent, *orchestrators_, *workers_,
+         std::make_shared<const RuleBook>(must(RuleBook::build(must(find_profile(profile))))),
+         hooks_, "node-1"});
+    send(activity, "i-1");
+    send(activity, "i-2");
+    send(activity, "i-3");
+    const auto first = must(runtime.fetch(activity, 2, 30s, now_));
+    ASSERT_EQ(first.size(), 2U);
+    for (const Delivery& each : first) {  // so that the office is asked about them
+      must(runtime.start(activity, each.lease, now_));
+      must(runtime.abandon(activity, each.lease, {.increment_count = true}, now_));
+    }
+    silent.down = true;
+    for (int round = 0; round < 20; ++round) {
+      const auto refused = runtime.fetch(activity, 10, 30s, now_);
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().code, Code::unavailable);
+      EXPECT_EQ(must(workers_->stats(now_)).leased, 0U) << "nobody else could have them";
+    }
+    silent.down = false;
+    const auto again = must(runtime.fetch(activity, 10, 30s, now_));
+    ASSERT_EQ(again.size(), 3U) << "none was poisoned unrun";
+    for (const Delivery& each : again) {
+      const bool fresh = each.message->owner->instance == "i-3";
+      EXPECT_EQ(each.counters.fetch, fresh ? 1U : 2U);
+      must(runtime.complete(activity, each.lease, now_));
+    }
+  }
 }
 
 }  // namespace
