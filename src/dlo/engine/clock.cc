@@ -32,7 +32,10 @@ Millis SystemClock::next_offset(Millis in_use, Millis truth, Millis since) noexc
 }
 
 TimePoint SystemClock::now() const noexcept {
-  const std::int64_t steady = steady_millis();
+  return wall_at(steady_millis());
+}
+
+TimePoint SystemClock::wall_at(std::int64_t steady) const noexcept {
   std::int64_t due = look_again_.load(std::memory_order_relaxed);
   if (steady >= due && look_again_.compare_exchange_strong(due, steady + look_every)) {
     const Millis since{steady - due + look_every};
@@ -48,7 +51,8 @@ TimePoint SystemClock::now() const noexcept {
 }
 
 Instant SystemClock::instant() const noexcept {
-  return {now(), TimePoint{Millis{steady_millis() + first_offset_}}};
+  const std::int64_t steady = steady_millis();
+  return {wall_at(steady), TimePoint{Millis{steady + first_offset_}}};
 }
 
 std::chrono::nanoseconds SystemClock::ticks() const noexcept {

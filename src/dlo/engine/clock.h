@@ -19,7 +19,7 @@ class Clock {
 
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 
-  /// The same moment, with the reading by which leases are measured.
+  /// The same moment, with the reading by which leases and the time of handlers are measured.
   [[nodiscard]] virtual Instant instant() const noexcept { return Instant(now()); }
 
   /// Fine-grained, from an arbitrary beginning: for measuring how fast something is.
@@ -49,6 +49,9 @@ class SystemClock final : public Clock {
   [[nodiscard]] static Millis next_offset(Millis in_use, Millis truth, Millis since) noexcept;
 
  private:
+  /// What the wall clock shows now, when this is what the steady one shows.
+  [[nodiscard]] TimePoint wall_at(std::int64_t steady) const noexcept;
+
   const std::int64_t first_offset_;               // wall - steady at the beginning, milliseconds
   mutable std::atomic<std::int64_t> offset_;      // ... and now
   mutable std::atomic<std::int64_t> look_again_;  // steady milliseconds

@@ -64,7 +64,7 @@ bool Crew::dismiss_if_stuck(Member& member, const Slot::Glance& seen, TimePoint 
   relieve(*member.slot, member.slot->glance());
   if (events_ != nullptr) events_->handler_timed_out(*item->delivery.message, true);
   const Item* suspect = item->suspect ? item : nullptr;
-  workshop_.timed_out(*item, seen.since, seen.timeout);
+  workshop_.timed_out(*item, seen.since.wall, seen.timeout);
   scheduler_.finished(member.slot->take_owed(), suspect);
   return true;
 }
@@ -74,7 +74,7 @@ void Crew::tick(TimePoint now) {
   std::erase_if(members_, [&](Member& member) {
     const Slot::Glance seen = member.slot->glance();
     if (seen.running == nullptr) return false;
-    const Millis ran = now - seen.since;
+    const Millis ran = now - seen.since.steady;
     if (seen.in_handler && ran >= stall) relieve(*member.slot, seen);
     if (seen.cause == Slot::StopCause::none) {
       if (seen.running->lost.load()) {

@@ -30,6 +30,7 @@ class Crew {
   Crew& operator=(const Crew&) = delete;
 
   void start();
+  // `now` is the steady clock's: who sets the wall clock takes no time from a handler.
   /// Looks after every thread.
   void tick(TimePoint now);
   /// Ends waits between tries: what waits there is given back.

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "dlo/broker/moments.h"
 #include "dlo/core/encoding.h"
 
 namespace dlo {
@@ -79,7 +80,7 @@ void Processor::Machine::keeper_loop() {
   while (keeping.load()) {
     const Instant instant = clock.instant();
     const TimePoint now = instant.wall;
-    crew.tick(now);
+    crew.tick(instant.steady);
     tick(instant);
     const TimePoint until = keeper_rest(now);
     if (until == now + keeper_period) {  // whatever is fetched meanwhile can wait for the next look
@@ -163,11 +164,11 @@ void Processor::Machine::release_all(const std::vector<Item*>& items) {
 
 StopReport Processor::Machine::shut_down(TimePoint deadline) {
   release_all(scheduler.close());
-  crew.interrupt_waits(clock.now());
+  crew.interrupt_waits(clock.instant().steady);
   StopReport report;
   if (!scheduler.wait_idle(deadline)) {
     scheduler.give_up();
-    crew.request_stop(clock.now());
+    crew.request_stop(clock.instant().steady);
     // A little more for those who listen to their stop token; the rest is left where it is.
     if (!scheduler.wait_idle(clock.now() + options.stop_patience)) {
       std::vector<Item*> left;
@@ -261,8 +262,9 @@ Plan Processor::Machine::run_here(Item& item) {
   Slot slot;
   Item* const chunk = &item;
   slot.load({&chunk, 1});
-  const TimePoint started = clock.now();
-  slot.enter(started, options.handler_timeout);
+  const Instant began = clock.instant();
+  const TimePoint started = began.wall;
+  slot.enter(began, options.handler_timeout);
   const Millis timeout = slot.timeout();
   std::mutex own;
   std::condition_variable over;
@@ -271,10 +273,12 @@ Plan Processor::Machine::run_here(Item& item) {
   if (timeout > Millis{0}) {
     watch = std::thread([&] {
       std::unique_lock lock(own);
-      while (!done && clock.now() < started + timeout) {
-        clock.wait_until(lock, over, started + timeout);
+      const TimePoint time_up = later(began.steady, timeout);
+      Instant now = clock.instant();
+      for (; !done && now.steady < time_up; now = clock.instant()) {
+        clock.wait_until(lock, over, now.wall_at(time_up));
       }
-      if (!done) slot.request_stop(slot.glance().run, Slot::StopCause::timeout, clock.now());
+      if (!done) slot.request_stop(slot.glance().run, Slot::StopCause::timeout, now.steady);
     });
   }
   Workshop::Tried tried = workshop.run_tries(slot, item, started, false);

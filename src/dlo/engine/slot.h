@@ -42,7 +42,7 @@ class Slot {
   }
 
   /// The next of the chunk, or null. From now on it is running.
-  Item* enter(TimePoint now, Millis timeout_default) {
+  Item* enter(const Instant& now, Millis timeout_default) {
     const std::lock_guard lock(mutex_);
     if (closed_ || next_ == chunk_.size()) return nullptr;
     if (cause_ != StopCause::none) {
@@ -113,8 +113,8 @@ class Slot {
     std::uint64_t run = 0;  // tells one run from the next
     bool in_handler = false;
     bool waiting = false;  // between two tries
-    TimePoint since{};
-    TimePoint stopped_at{};
+    Instant since{};
+    TimePoint stopped_at{};  // by the steady clock
     Millis timeout{0};
     StopCause cause = StopCause::none;
     std::size_t rest = 0;
@@ -139,7 +139,7 @@ class Slot {
     closed_ = true;
   }
 
-  /// Asks the handler to stop. Callbacks run outside the lock.
+  /// Asks the handler to stop, `now` by the steady clock. Callbacks run outside the lock.
   bool request_stop(std::uint64_t run, StopCause cause, TimePoint now) {
     std::stop_source source;
     {
@@ -186,7 +186,7 @@ class Slot {
   bool gone_ = false;
   bool closed_ = false;
   StopCause cause_ = StopCause::none;
-  TimePoint since_{};
+  Instant since_{};
   TimePoint stopped_at_{};
   Millis timeout_{0};
   std::stop_source stop_;

@@ -137,9 +137,9 @@ void Workshop::mark_starts(std::vector<Item*>& chunk, TimePoint now) {
 bool Workshop::run_chunk(Slot& slot, std::vector<Item*>& chunk, bool exclusive) {
   const Item* suspect = chunk.size() == 1 && chunk.front()->suspect ? chunk.front() : nullptr;
   const std::size_t taken = chunk.size();
-  TimePoint now = parts_.clock.now();
-  prepare(chunk, exclusive, now);
-  mark_starts(chunk, now);
+  Instant now = parts_.clock.instant();
+  prepare(chunk, exclusive, now.wall);
+  mark_starts(chunk, now.wall);
   if (chunk.size() < taken) {
     parts_.scheduler.finished(taken - chunk.size(), chunk.empty() ? suspect : nullptr);
   }
@@ -153,9 +153,9 @@ bool Workshop::run_chunk(Slot& slot, std::vector<Item*>& chunk, bool exclusive) 
   const auto began = parts_.clock.ticks();
   std::size_t ran = 0;
   while (Item* item = slot.enter(now, options_.handler_timeout)) {
-    if (!attempt(slot, *item, now)) return false;
+    if (!attempt(slot, *item, now.wall)) return false;
     ++ran;
-    now = parts_.clock.now();
+    now = parts_.clock.instant();
   }
   if (const auto unbegun = slot.take_unbegun(); !unbegun.empty()) {
     parts_.scheduler.put_back(unbegun);
