@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-/// How redact.cc judges what it meets: characters, names and values.
+/// How redact judges what it meets: characters, names and values.
 namespace dlo::redact_look {
 
 [[nodiscard]] constexpr bool is_digit(char c) noexcept {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-/// What redact.cc looks for, as data.
+/// What redact looks for, as data.
 namespace dlo::redact_tables {
 
 /// Names whose value is a secret, whatever it looks like. Compared without case, `_` and `-`, with

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "dlo/core/redact_look.h"
+
+namespace dlo::redact_look {
+
+inline constexpr auto npos = std::string_view::npos;
+
+/// One pass over the text. Everything is looked at a bounded number of times: positions found by
+/// searching ahead are remembered, so no input makes it slow.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) { out_.reserve(text.size()); }
+
+  std::string run();
+
+ private:
+  [[nodiscard]] char peek(std::size_t i) const noexcept {
+    return i < text_.size() ? text_[i] : '\0';
+  }
+  [[nodiscard]] std::string_view slice(std::size_t from, std::size_t to) const noexcept {
+    return text_.substr(from, to - from);
+  }
+  template <typename Test>
+  [[nodiscard]] std::size_t skip(std::size_t from, Test test) const noexcept {
+    while (from < text_.size() && test(text_[from])) ++from;
+    return from;
+  }
+
+  /// Replaces [from, to) and goes on behind it.
+  void hide(std::size_t from, std::size_t to);
+
+  // --- words: names with a value, marked keys, JWTs, schemes
+
+  void word();
+
+  bool jwt(std::size_t begin, std::size_t end);
+
+  bool marked_key(std::size_t begin, std::size_t end);
+
+  /// `Bearer abc123`, wherever it stands.
+  bool scheme_token(std::size_t end, std::string_view name);
+
+  /// `Authorization: <scheme> <credentials>`
+  void header_value(std::size_t begin, std::size_t end);
+
+  /// `Cookie: name=value; name=value`: the values go.
+  void cookie(std::size_t end);
+
+  // --- name and value
+
+  /// A name and where its value begins, past quotes, blanks and `=`, `:`, `=>` or `%3D`; npos if
+  /// no value follows.
+  [[nodiscard]] std::size_t value_start(std::size_t begin, std::size_t end) const noexcept;
+  [[nodiscard]] bool slice_is(std::size_t from, std::string_view expected) const noexcept {
+    return text_.substr(std::min(from, text_.size()), expected.size()) == expected;
+  }
+  /// The dashes of `--password` belong to the word.
+  [[nodiscard]] bool is_flag(std::size_t begin) const noexcept;
+
+  [[nodiscard]] Trust trust_at(std::size_t begin, std::size_t end) const noexcept;
+
+  void named_value(std::size_t begin, std::size_t end, Trust trust);
+
+  /// Up to the quote that ends it: the same quote behind as many backslashes, or the line's end.
+  void quoted_value(std::size_t from, std::size_t quote_at, Trust trust);
+
+  void bare_value(std::size_t begin, std::size_t end, std::size_t from, Trust trust);
+
+  /// `x-auth-token: Bearer abc`: where `abc` begins.
+  [[nodiscard]] std::size_t behind_scheme(std::size_t from) const noexcept;
+
+  void judge(std::size_t from, std::size_t to, Trust trust);
+
+  /// PWD=/home/app is where a process stood, not a password.
+  [[nodiscard]] static bool is_directory(std::string_view name, std::string_view value) noexcept;
+
+  /// The `;` that ends a value before any white space or quote does; npos if there is none.
+  [[nodiscard]] std::size_t next_semicolon(std::size_t from) noexcept;
+
+  [[nodiscard]] std::size_t without_full_stop(std::size_t from, std::size_t to) const noexcept;
+
+  /// `IDENTIFIED BY 'x'`, `PASSWORD 'x'`
+  void sql_literal(std::size_t end);
+  [[nodiscard]] std::string_view identified(std::size_t by) const noexcept;
+  [[nodiscard]] char enclosing_quote(std::size_t begin) const noexcept;
+
+  // --- URLs and PEM
+
+  /// `scheme://user:password@host`: all that stands before the @.
+  bool url_user();
+
+  /// The last @ before white space or a quote.
+  [[nodiscard]] std::size_t last_at_sign(std::size_t from) noexcept;
+
+  bool pem_key();
+
+  std::string_view text_;
+  std::string out_;
+  std::size_t at_ = 0;
+  std::size_t copied_ = 0;
+  std::size_t searched_to_ = 0;
+  std::size_t run_end_ = 0;
+  std::size_t last_at_ = npos;
+  bool pem_ends_ = true;
+};
+
+}  // namespace dlo::redact_look
