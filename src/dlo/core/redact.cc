@@ -53,6 +53,10 @@ void Scanner::word() {
     if (!scheme_token(end, name)) named_value(begin, end, trust_at(begin, end));
   } else if (folded.view() == "by" && same(identified(begin), "identified")) {
     sql_literal(end);
+  } else if (same(name, "curl")) {
+    curl_at_ = begin;
+  } else if (is_one_of(name, tables::user_flags)) {
+    user_flag(end);
   } else {
     scheme_token(end, name);
   }

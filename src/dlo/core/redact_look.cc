@@ -72,13 +72,19 @@ std::string_view FoldedName::view() const noexcept {
 }
 
 Trust trust_in(std::string_view name, std::string_view before) noexcept {
+  const FoldedName folded(name);
+  if (folded.ends_like(redact_tables::sessions)) return Trust::session;
   const std::size_t at = last_word(name);
-  if (!is_one_of(name.substr(at), redact_tables::kept_by_owner)) {
-    return FoldedName(name).ends_like(redact_tables::joined) ? Trust::likely : Trust::doubtful;
+  const bool pass = same(name.substr(at), "pass");
+  if (!pass && !is_one_of(name.substr(at), redact_tables::kept_by_owner)) {
+    const bool known =
+        folded.ends_like(redact_tables::joined) || folded.is(redact_tables::joined_pass);
+    return known ? Trust::likely : Trust::doubtful;
   }
   std::string_view owner = at > 0 ? name.substr(0, at) : path_before(name, before);
   while (!owner.empty() && is_mark(owner.back())) owner.remove_suffix(1);
   owner = owner.substr(last_word(owner));
+  if (pass) return is_one_of(owner, redact_tables::pass_owners) ? Trust::likely : Trust::doubtful;
   const bool harmless = owner.empty() || is_one_of(owner, redact_tables::harmless_before);
   return harmless ? Trust::doubtful : Trust::likely;
 }
@@ -94,6 +100,27 @@ bool looks_random(std::string_view value) noexcept {
   if (digits > 0 && letters > 0) return true;
   if (value.ends_with('=') || digits >= 16) return true;
   return value.size() >= 32 && value.find('.') == std::string_view::npos;
+}
+
+bool is_no_word(std::string_view value) noexcept {
+  if (value.size() < 4 || is_one_of(value, redact_tables::encodings)) return false;
+  bool digit = false;
+  bool letter = false;
+  bool lower = false;
+  for (const char c : value) {
+    if (is_digit(c)) {
+      digit = true;
+    } else if (is_alnum(c)) {
+      if (lower && is_upper(c)) return true;
+      letter = true;
+      lower = is_lower(c);
+    } else if (std::string_view("!@#$%^&*+=~?_").find(c) != std::string_view::npos) {
+      return true;
+    } else if (c != '-' && c != '\'') {
+      return false;  // a path, a host, a number with a unit
+    }
+  }
+  return digit && letter;
 }
 
 bool looks_like_credentials(std::string_view value) {

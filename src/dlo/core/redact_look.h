@@ -57,6 +57,7 @@ class FoldedName {
 /// How much a name says about its value.
 enum class Trust : std::uint8_t {
   doubtful,  // `token`: a secret if it looks like one
+  session,   // `session_id`: the same, or as `likely` if it is long
   likely,    // `access_token`: a secret unless it is a word that no token is
   certain,   // `password`: a secret unless a sentence begins
 };
@@ -66,6 +67,10 @@ enum class Trust : std::uint8_t {
 
 /// Random rather than written by a person: letters with digits, padding, or very long.
 [[nodiscard]] bool looks_random(std::string_view value) noexcept;
+
+/// Nothing that a sentence would say of a password: `hunter2`, `S3cret!`, `mfXqLw`, but not
+/// `required` or `case-sensitive`.
+[[nodiscard]] bool is_no_word(std::string_view value) noexcept;
 
 /// What stands behind a scheme name: user and password in base64, or something random.
 [[nodiscard]] bool looks_like_credentials(std::string_view value);

@@ -85,6 +85,11 @@ class Scanner {
 
   [[nodiscard]] std::size_t without_full_stop(std::size_t from, std::size_t to) const noexcept;
 
+  /// `the passphrase is x`: only if it can be nothing else.
+  void told_value(std::size_t end);
+  /// `curl -u user:password`: the flag, which of what follows it is the password.
+  void user_flag(std::size_t end);
+
   /// `IDENTIFIED BY 'x'`, `PASSWORD 'x'`
   void sql_literal(std::size_t end);
   [[nodiscard]] std::string_view identified(std::size_t by) const noexcept;
@@ -107,6 +112,7 @@ class Scanner {
   std::size_t searched_to_ = 0;
   std::size_t run_end_ = 0;
   std::size_t last_at_ = npos;
+  std::size_t curl_at_ = npos;  // the last word that was `curl`
   bool pem_ends_ = true;
 };
 

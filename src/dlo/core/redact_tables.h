@@ -21,7 +21,7 @@ inline constexpr auto telling = std::to_array<std::string_view>(
 /// looks like a secret.
 inline constexpr auto suspicious = std::to_array<std::string_view>(
     {"token", "sig", "signature", "credential", "credentials", "auth", "sessionid", "pass",
-     "phpsessid", "sharedaccesssignature"});
+     "sessid", "phpsessid", "sharedaccesssignature"});
 
 /// Last words of a name that is a secret's if something stands before them: `access_token`,
 /// `X-Vault-Token`, `dbCredentials`, `vault.token`.
@@ -31,11 +31,35 @@ inline constexpr auto kept_by_owner =
 inline constexpr auto joined = std::to_array<std::string_view>(
     {"accesstoken", "refreshtoken", "sessiontoken", "authtoken", "apitoken", "bearertoken",
      "csrftoken", "xsrftoken", "vaulttoken", "securitytoken"});
+/// Whose `pass` is a password, and not one of several: `db_pass`, `smtpPass`.
+inline constexpr auto pass_owners = std::to_array<std::string_view>(
+    {"db",       "database",   "sql",     "mysql",   "mssql",   "pg",    "postgres", "postgresql",
+     "oracle",   "mongo",      "mongodb", "redis",   "cache",   "jdbc",  "amqp",     "rabbitmq",
+     "mqtt",     "kafka",      "smtp",    "mail",    "email",   "imap",  "ftp",      "sftp",
+     "ssh",      "ldap",       "bind",    "http",    "proxy",   "basic", "auth",     "login",
+     "user",     "admin",      "root",    "account", "service", "svc",   "app",      "key",
+     "keystore", "truststore", "store",   "wifi"});
+/// The same written as one word.
+inline constexpr auto joined_pass = std::to_array<std::string_view>(
+    {"dbpass", "mysqlpass", "pgpass", "redispass", "smtppass", "mailpass", "ftppass", "sshpass",
+     "ldappass", "adminpass", "rootpass"});
+/// Names of what keeps somebody signed in. Short ones are counts.
+inline constexpr auto sessions =
+    std::to_array<std::string_view>({"sessionid", "phpsessid", "sessid"});
+inline constexpr std::size_t shortest_session = 8;
+/// Words of a sentence about a secret that look like one: "the password is base64 encoded".
+inline constexpr auto encodings = std::to_array<std::string_view>(
+    {"base64", "base32", "base58", "md5", "sha1", "sha256", "sha512", "utf8", "utf-8", "x509"});
+
 /// What makes `unexpected_token` the name of an error, and `CancellationToken` one of a thing.
 inline constexpr auto harmless_before = std::to_array<std::string_view>(
     {"unexpected", "expected",  "invalid",      "missing", "expired", "unknown", "bad", "wrong",
      "illegal",    "malformed", "unsupported",  "revoked", "no",      "empty",   "not", "syntax",
      "lexer",      "parser",    "cancellation", "cancel",  "stop",    "eof",     "the"});
+
+/// Flags of curl that are followed by user and password.
+inline constexpr auto user_flags =
+    std::to_array<std::string_view>({"-u", "--user", "--proxy-user"});
 
 /// Headers whose value is a scheme and credentials.
 inline constexpr auto authorization =

@@ -97,7 +97,11 @@ void Scanner::named_value(std::size_t begin, std::size_t end, Trust trust) {
   const std::size_t from =
       is_flag(begin) && is_blank(peek(end)) ? skip(end, is_blank) : value_start(begin, end);
   if (from == npos) {
-    if (trust == Trust::certain && peek(end) == ' ' && peek(end + 1) == '\'') sql_literal(end);
+    if (trust == Trust::certain && peek(end) == ' ' && peek(end + 1) == '\'') {
+      sql_literal(end);
+    } else if (trust == Trust::certain) {
+      told_value(end);
+    }
     return;
   }
   std::size_t escapes = from;
@@ -150,6 +154,9 @@ void Scanner::judge(std::size_t from, std::size_t to, Trust trust) {
   const std::string_view value = slice(from, to);
   at_ = std::max(at_, from);
   if (is_masked(value) || says_nothing(value)) return;
+  if (trust == Trust::session) {
+    trust = value.size() < tables::shortest_session ? Trust::doubtful : Trust::likely;
+  }
   if (trust == Trust::doubtful ? !looks_random(value) : is_prose(value, peek(to), trust)) return;
   hide(from, to);
 }
@@ -169,6 +176,33 @@ std::size_t Scanner::next_semicolon(std::size_t from) noexcept {
 std::size_t Scanner::without_full_stop(std::size_t from, std::size_t to) const noexcept {
   const bool sentence_ends = to == text_.size() || is_space(text_[to]);
   return sentence_ends && to > from + 1 && text_[to - 1] == '.' ? to - 1 : to;
+}
+
+void Scanner::told_value(std::size_t end) {
+  constexpr std::string_view is = " is ";
+  if (!slice_is(end, is)) return;
+  const std::size_t from = end + is.size();
+  if (is_quote(peek(from))) return quoted_value(from, from, Trust::certain);
+  const std::size_t space = skip(from, [](char c) { return !is_space(c) && !is_quote(c); });
+  std::size_t to = space;
+  while (to > from && std::string_view(".,;:)!?").find(text_[to - 1]) != npos) --to;
+  if (!is_no_word(slice(from, to))) return;
+  hide(from, to);
+}
+
+void Scanner::user_flag(std::size_t end) {
+  constexpr std::size_t longest_command = 512;
+  const bool has_value = is_blank(peek(end)) || peek(end) == '=';
+  if (!has_value || curl_at_ == npos || end - curl_at_ > longest_command) return;
+  if (slice(curl_at_, end).find('\n') != npos) return;
+  std::size_t from = skip(peek(end) == '=' ? end + 1 : end, is_blank);
+  const char quote = is_quote(peek(from)) ? peek(from) : '\0';
+  if (quote != '\0') ++from;
+  const std::size_t to =
+      skip(from, [&](char c) { return quote != '\0' ? c != quote && c != '\n' : !is_space(c); });
+  const std::size_t colon = slice(from, to).find(':');
+  if (colon == npos || is_masked(slice(from + colon + 1, to))) return;
+  hide(from + colon + 1, to);
 }
 
 void Scanner::sql_literal(std::size_t end) {

@@ -117,6 +117,38 @@ INSTANTIATE_TEST_SUITE_P(Tokens, Secrets, ::testing::ValuesIn<Row>({
     {"OneQuotedWordIsAValue", R"({"access_token":"expired"})", R"({"access_token":"***"})"},
 }), [](const auto& row) { return row.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(Sessions, Secrets, ::testing::ValuesIn<Row>({
+    {"WithoutDigits", "GET /x?session_id=mfXqLwpZtrYsKd&page=2", "GET /x?session_id=***&page=2"},
+    {"InOneWord", "sessionid=mfXqLwpZtrYsKd", "sessionid=***"},
+    {"CamelCase", R"({"sessionId":"horse-battery","n":1})", R"({"sessionId":"***","n":1})"},
+    {"Java", "/cart;JSESSIONID=mfXqLwpZtrYsKd?x", "/cart;JSESSIONID=***"},
+    {"Digits", "session_id: 4711081512341234", "session_id: ***"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Passes, Secrets, ::testing::ValuesIn<Row>({
+    {"OfADatabase", "db_host=db db_pass=horse db_port=1", "db_host=db db_pass=*** db_port=1"},
+    {"Capitals", "export DB_PASS=horse", "export DB_PASS=***"},
+    {"CamelCase", R"({"smtpPass":"horse"})", R"({"smtpPass":"***"})"},
+    {"Dotted", "spring.mail.pass=horse", "spring.mail.pass=***"},
+    {"Yaml", "root-pass: horse\nport: 1", "root-pass: ***\nport: 1"},
+    {"InOneWord", "dbpass=horse", "dbpass=***"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Sentences, Secrets, ::testing::ValuesIn<Row>({
+    {"Digits", "the passphrase is hunter2, try it", "the passphrase is ***, try it"},
+    {"Quoted", "passphrase is 'correct horse' here", "passphrase is '***' here"},
+    {"MixedCase", "Your password is mfXqLw.", "Your password is ***."},
+    {"Symbols", "password is horse!battery", "password is ***"},
+    {"WithDashes", "secret is horse-9-battery and more", "secret is *** and more"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Commands, Secrets, ::testing::ValuesIn<Row>({
+    {"Curl", "curl -s -u bob:hunter https://x/y failed", "curl -s -u bob:*** https://x/y failed"},
+    {"CurlQuoted", "curl -u 'bob:a b' https://x", "curl -u 'bob:***' https://x"},
+    {"CurlLong", "/usr/bin/curl --user bob:hunter https://x", "/usr/bin/curl --user bob:*** https://x"},
+    {"CurlJoined", "curl --proxy-user=bob:hunter https://x", "curl --proxy-user=bob:*** https://x"},
+}), [](const auto& row) { return row.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(Keys, Secrets, ::testing::ValuesIn<Row>({
     {"Jwt", "invalid jwt " + jwt + ", expired", "invalid jwt ***, expired"},
     {"AwsKey", "The key " + aws + " is disabled", "The key *** is disabled"},
@@ -177,6 +209,19 @@ INSTANTIATE_TEST_SUITE_P(
                       "broken: identifier", "access_token=null", R"({"access_token":""})",
                       "access_token=***", "--token requires one", "access_tokens: two",
                       "tokenizer=standard", "token_type=bearer", "tokenType: bearer"));
+
+INSTANTIATE_TEST_SUITE_P(
+    SpeakingOfSecrets, LookAlikes,
+    ::testing::Values("password is required", "the password is too short",
+                      "password is case-sensitive", "The secret is base64 encoded",
+                      "password is 8 characters long", "secret is null",
+                      "password is \"too short\"", "passphrase is", "passphrase is ",
+                      "password is /etc/shadow", "the password is wrong", "private key is missing",
+                      "session_id=42", "sessionId: 4711", "session_id: must not be empty",
+                      "session_id=", "first_pass=horse", "bypass=always", "test_pass: 12",
+                      "db_pass: is required", "render_pass=shadow", "docker run -u app:app image",
+                      "curl -u bob https://x", "curl https://x\nsudo -u bob:staff ls",
+                      "curl -u bob:*** https://x", "ps -u root", "-u", "curl -u", "curl -u "));
 
 TEST(Redact, KeepsBytesThatAreNoText) {
   using std::string_literals::operator""s;
