@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t gap = 2;
 constexpr std::size_t narrowest = 8;
+constexpr std::size_t longest = 40;   // of any other column where all do not fit; ids have 32
+constexpr std::size_t padded = 64;    // a longer cell is no reason to move those of other rows
 constexpr std::size_t readable = 24;  // of a column that can give way: others are left out first
 
 struct Range {
@@ -129,8 +131,20 @@ std::vector<std::size_t> Table::widths(std::size_t limit) const {
       wide[i] = std::max(wide[i], display_width(printable(row[i])));
     }
   }
-  if (limit == 0) return wide;
+  if (limit == 0) {
+    for (std::size_t& each : wide) each = std::min(each, padded);
+    return wide;
+  }
   std::size_t total = std::accumulate(wide.begin(), wide.end(), gap * (wide.size() - 1));
+  const auto narrow = [&](std::size_t i, std::size_t least) {
+    if (wide[i] <= least || total <= limit) return;
+    const std::size_t less = std::min(total - limit, wide[i] - least);
+    wide[i] -= less;
+    total -= less;
+  };
+  for (std::size_t i = columns_.size(); i-- > 0;) {
+    if (!columns_[i].flexible) narrow(i, longest);
+  }
   std::size_t spare = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (columns_[i].flexible) spare += wide[i] - std::min(wide[i], readable);
@@ -140,11 +154,8 @@ std::vector<std::size_t> Table::widths(std::size_t limit) const {
     total -= wide[i] + gap;
     wide[i] = 0;
   }
-  for (std::size_t i = columns_.size(); i-- > 0 && total > limit;) {
-    if (!columns_[i].flexible || wide[i] <= narrowest) continue;
-    const std::size_t less = std::min(total - limit, wide[i] - narrowest);
-    wide[i] -= less;
-    total -= less;
+  for (std::size_t i = columns_.size(); i-- > 0;) {
+    if (columns_[i].flexible) narrow(i, narrowest);
   }
   return wide;
 }
@@ -155,7 +166,8 @@ void Table::print(std::ostream& out, std::size_t width, bool colour) const {
     std::string whole;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (wide[i] == 0) continue;
-      const std::string text = cut(printable(cells[i]), wide[i]);
+      std::string text = printable(cells[i]);
+      if (width > 0) text = cut(text, wide[i]);
       const std::size_t rest = wide[i] - std::min(wide[i], display_width(text));
       if (columns_[i].align == Align::right) whole.append(rest, ' ');
       std::string_view chosen;

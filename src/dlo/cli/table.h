@@ -29,7 +29,9 @@ class Table {
   void add(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
 
-  /// `width` 0: as wide as needed.
+  /// `width` 0: nothing is cut; a cell of more than 64 columns pushes those behind it in its row.
+  /// Else whatever is widest gives way: columns of more than 40 first, so that one absurd value
+  /// cannot fill the screen.
   void print(std::ostream& out, std::size_t width, bool colour = false) const;
   void print_csv(std::ostream& out) const;
 

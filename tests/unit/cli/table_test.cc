@@ -43,6 +43,23 @@ TEST(Table, ColumnsThatAreNotNeededAreLeftOutOfANarrowTerminal) {
   EXPECT_EQ(titles(0), "ID          KIND        WHEN       ERROR");
 }
 
+TEST(Table, OneAbsurdCellCannotFillTheScreen) {
+  Table table({{"ID"}, {"TYPE"}, {"ERROR", Align::left, true}});
+  table.add({std::string(32, 'f'), std::string(70'000, 't'), "connection refused"});
+  table.add({std::string(32, 'e'), "Order", "no"});
+  std::istringstream cut_lines(printed(table, 100));
+  for (std::string line; std::getline(cut_lines, line);) {
+    EXPECT_LE(display_width(line), 100U) << line.substr(0, 200);
+  }
+  EXPECT_NE(printed(table, 100).find(std::string(32, 'f')), std::string::npos) << "ids are whole";
+  EXPECT_NE(printed(table, 100).find(std::string(39, 't') + "…"), std::string::npos);
+  EXPECT_NE(printed(table, 100).find("connection refused"), std::string::npos);
+
+  const std::string whole = printed(table);
+  EXPECT_NE(whole.find(std::string(70'000, 't')), std::string::npos) << "nothing is cut in a pipe";
+  EXPECT_LT(whole.size(), 71'000U) << "and nobody else pays for it";
+}
+
 TEST(Table, SignsThatTakeTwoColumnsOrNoneAreCountedAsSuch) {
   Table table({{"ID"}, {"COUNT", Align::right}});
   table.add({"注文", "7"});
