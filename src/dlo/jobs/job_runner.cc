@@ -18,11 +18,20 @@ namespace {
 constexpr Millis least_pause{1'000};
 constexpr Millis archive_every = std::chrono::hours{1};  // what is exhausted and old
 
+ReplayTargets measured(ReplayTargets targets, const Clock& clock) {
+  if (!targets.ticks) targets.ticks = [&clock] { return clock.ticks(); };
+  return targets;
+}
+
 }  // namespace
 
 JobRunner::JobRunner(Office& office, JobBook& book, const Clock& clock, ReplayTargets targets,
                      Options options)
-    : office_(office), book_(book), clock_(clock), targets_(std::move(targets)), options_(options) {
+    : office_(office),
+      book_(book),
+      clock_(clock),
+      targets_(measured(std::move(targets), clock)),
+      options_(options) {
   for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { loop(lane); });
 }
 

@@ -52,6 +52,9 @@ struct ReplayTargets {
   std::function<Result<ReplayTarget>(const std::string& target)> executor{};
   /// Where what is planned from now on goes instead of its source; empty: nowhere else.
   std::function<std::vector<RedirectRule>()> redirects{};
+  /// For how long an executor takes, from an arbitrary beginning; empty: nobody measures it. A
+  /// runner puts its clock here.
+  std::function<std::chrono::nanoseconds()> ticks{};
 };
 
 /// Not_found, with those there are, if `target` is no executor.

@@ -20,6 +20,10 @@ Result<Stepped> ReplayWork::run_taken(const Taken& taken) {
   } else {
     const DeadLetter& record = detail->record;
     const ReplayCount count = rules_for(targets_, record).count;
+    const auto ticks = [this] {
+      return targets_.ticks ? targets_.ticks() : std::chrono::nanoseconds{0};
+    };
+    const auto began = ticks();
     auto ran = run_at(*target, replay_of(*detail, record.message->source, spec_, count, now_),
                       record.id, stop_, now_);
     if (ran.not_before) return Stepped{progress_, false, {}, ran.not_before};
@@ -28,7 +32,8 @@ Result<Stepped> ReplayWork::run_taken(const Taken& taken) {
     if (well) ++tried.next.counts.verified;
     if (!well) came_back(record, taken.group, tried.next);
     tried.outcomes.emplace_back(record.id, well ? item_verified : item_returned);
-    tried.changes = changes_after({record, taken.was, target->entry->name, job_.spec.notes, now_},
+    tried.changes = changes_after({record, taken.was, target->entry->name, job_.spec.notes, now_,
+                                   std::chrono::duration_cast<Millis>(ticks() - began)},
                                   std::move(ran.outcome));
     tried.sent.push_back(record.id);
   }

@@ -67,12 +67,13 @@ ReplayRun run_at(const ReplayTarget& target, const Publication& message, const R
 }
 
 std::vector<Change> changes_after(const Ran& ran, Outcome outcome) {
-  const auto& [record, was, executor, notes, now] = ran;
+  const auto& [record, was, executor, notes, now, took] = ran;
   const bool well = outcome.kind == OutcomeKind::ok;
   redact(outcome.failure);
   Attempt attempt;
   attempt.number = record.counters.total + 1;
   attempt.started_at = now;
+  attempt.took = took;
   attempt.outcome = well ? OutcomeKind::ok : OutcomeKind::failed;
   attempt.node = executor;
   Transition move;

@@ -46,6 +46,7 @@ struct Ran {
   const std::string& executor;
   const std::string& notes;
   TimePoint now;
+  Millis took{0};
 };
 /// What is written of it: well, and it is resolved; badly, and it is as dead as before, with the
 /// error as its newest attempt. A note or tag somebody added meanwhile is no reason to run it

@@ -2,7 +2,10 @@
 
 #include <stdexcept>
 
+#include "support/eventually.h"
 #include "unit/jobs/replaying.h"
+
+#include "dlo/jobs/job_runner.h"
 
 namespace dlo {
 namespace {
@@ -84,6 +87,24 @@ TEST_F(ReplayTargetTest, WhatFailsThereStaysDeadWithTheErrorRecorded) {
   EXPECT_EQ(detail.attempts.back().error_text.find("hunter2"), std::string::npos);
   EXPECT_NE(detail.record.failure.text.find("no such account"), std::string::npos);
   EXPECT_EQ(detail.attempts.back().node, "bad");
+}
+
+TEST_F(ReplayTargetTest, TheAttemptTellsHowLongItTook) {
+  ManualClock clock(noon);
+  add("timed", [&](const Message& message) {
+    clock.advance(message.id == "0" ? 7ms : 2s);
+    return Outcome{};
+  });
+  die(0, 2);
+  const Job job = plan_to("exec:timed");
+  must(book_.change(job.id, JobVerb::start, "ana", noon));
+  const JobRunner runner(office_, book_, clock, with_executors());
+  ASSERT_TRUE(testing::eventually([&] { return must(book_.get(job.id)).state == JobState::done; }));
+  std::vector<Millis> took;
+  for (std::size_t i = 0; i < 2; ++i) {
+    took.push_back(must(office_.get(id_of(i))).attempts.at(0).took);
+  }
+  EXPECT_EQ(took, (std::vector<Millis>{7ms, 2s}));
 }
 
 TEST_F(ReplayTargetTest, ACanaryThatFailsThereStopsTheRest) {

@@ -54,7 +54,7 @@ class ReplayTest : public JobsTest {
     for (const Publication& each : arrived_) ids.push_back(each.message->id);
     return ids;
   }
-  Result<Stepped> go(const Job& job, std::size_t most = 100, TimePoint now = noon) {
+  ReplayTargets with_executors() {
     ReplayTargets all = targets();
     if (table_ != nullptr) {
       all.executor = [this](const std::string& name) {
@@ -65,7 +65,10 @@ class ReplayTest : public JobsTest {
         return found ? Result<void>{} : found.error();
       };
     }
-    return replay_step(office_, all, job, must(book_.progress(job.id)), most, now,
+    return all;
+  }
+  Result<Stepped> go(const Job& job, std::size_t most = 100, TimePoint now = noon) {
+    return replay_step(office_, with_executors(), job, must(book_.progress(job.id)), most, now,
                        stop_.get_token());
   }
   void resolve(std::size_t i, const std::string& how) {
