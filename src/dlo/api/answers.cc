@@ -32,6 +32,9 @@ HttpResponse problem_of(const Error& error) {
   if (error.code == Code::unavailable || error.code == Code::timed_out) {
     response.headers.push_back({"Retry-After", "1"});
   }
+  if (error.code == Code::full) {  // somebody has to make room first
+    response.headers.push_back({"Retry-After", "10"});
+  }
   return response;
 }
 

@@ -302,6 +302,7 @@ TEST_F(QueuesTest, AQueueIsDeclaredOnceAndKeepsItsSettings) {
   send("second");
   const Told full = send("third");
   EXPECT_EQ(full.status(), 507) << full;
+  EXPECT_EQ(full.header("Retry-After"), "10");
   EXPECT_EQ(full.at("code"), "full");
   EXPECT_EQ(get("/v1/audit").at("entries.0.act"), "declare");
 }
