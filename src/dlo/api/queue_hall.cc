@@ -21,6 +21,13 @@ std::string document_of(const QueueSettings& settings) {
   return json.take();
 }
 
+/// What a queue does besides what was declared: whether claims that never started stay counted is
+/// the profile's to say (R1).
+SourceOptions as_served(SourceOptions source, const Profile& profile) {
+  source.claims_count = profile.claims_count;
+  return source;
+}
+
 }  // namespace
 
 QueueHall::QueueHall(const Parts& parts) : parts_(parts), profiles_(parts.rules) {
@@ -70,8 +77,8 @@ void QueueHall::open_all() {
 Result<std::shared_ptr<QueueWindow>> QueueHall::open(const QueueSettings& settings, bool exists) {
   auto rules = rules_for(settings, profiles());
   if (!rules) return rules.error();
-  auto queue =
-      exists ? parts_.queues.find(settings.source.source) : parts_.queues.declare(settings.source);
+  auto queue = exists ? parts_.queues.find(settings.source.source)
+                      : parts_.queues.declare(as_served(settings.source, (*rules)->profile()));
   if (!queue) return queue.error();
   const QueueWindow::Parts parts{parts_.office, parts_.clock, parts_.pool, parts_.origin, [this] {
                                    const std::lock_guard lock(keeper_mutex_);

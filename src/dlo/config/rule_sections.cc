@@ -34,7 +34,7 @@ constexpr std::array<Refusal, 11> not_yet = {{
     {"unregistered", by_engine},
     {"owner_effect", by_engine},
     {"store_failure", "it is workflow.store_failure, for the profiles of document 002"},
-    {"claims_count", "it is declared with the queue"},
+    {"claims_count", "it goes with the base: durable-fetch counts claims, the others starts"},
     {"form", "ask for a form with ?form="},
 }};
 

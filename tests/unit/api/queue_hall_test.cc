@@ -1,4 +1,4 @@
-// The hall of queues behind the routes: who makes a queue.
+// The hall of queues behind the routes: who makes a queue, and what its profile makes of it.
 #include "dlo/api/queue_hall.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +16,7 @@
 namespace dlo::api {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::must;
 
 class QueueHallTest : public ::testing::Test {
@@ -26,6 +27,12 @@ class QueueHallTest : public ::testing::Test {
     hall_ = std::make_unique<QueueHall>(
         QueueHall::Parts{*queues_, office_, clock_, pool_, {"node", "build"}});
   }
+  void restart() {
+    hall_.reset();
+    must(queues_->close());
+    queues_.reset();
+    open();
+  }
   void TearDown() override { hall_.reset(); }
 
   AddAudit audit() { return {clock_.now(), "test", "declare", "queue/orders", "{}"}; }
@@ -35,6 +42,20 @@ class QueueHallTest : public ::testing::Test {
     must(hall_->declare(settings, audit()));
   }
   std::size_t declarations() { return must(office_.extras().ledger->audit(0, 100)).size(); }
+
+  void send() {
+    Publication publication;
+    publication.message = std::make_shared<const Message>(Message{.id = "m-1", .payload = "x"});
+    must(must(queues_->find("orders"))->publish({&publication, 1}, clock_.instant()));
+  }
+  /// Claimed by somebody who never starts it, and whose lease runs out.
+  bool claim_in_vain() {
+    const auto queue = must(queues_->find("orders"));
+    const bool got = !must(queue->receive({.limit = 1}, clock_.instant())).empty();
+    clock_.advance(31s);
+    must(queue->stats(clock_.instant()));  // which notices
+    return got;
+  }
 
   testing::TemporaryDirectory place_;
   ManualClock clock_{testing::noon};
@@ -71,6 +92,34 @@ TEST_F(QueueHallTest, OfEightWhoMakeOneQueueAtOnceOneDoes) {
     EXPECT_EQ(windows.size(), 1U);
     EXPECT_EQ(declarations(), static_cast<std::size_t>(round + 1));
   }
+}
+
+TEST_F(QueueHallTest, AQueueCountsClaimsIfItsProfileDoes) {  // R1, R3-1
+  declare("durable-fetch");
+  send();
+  for (int n = 1; n <= 10; ++n) {
+    ASSERT_TRUE(claim_in_vain()) << n;
+    if (n == 5) restart();
+  }
+  const auto queue = must(queues_->find("orders"));
+  PullDesk desk({*queue, office_, hall_->find("orders")->rules(), clock_, {"node", "build"}});
+  EXPECT_TRUE(must(desk.receive(10, 30s)).empty()) << "poisoned at fetch 11";
+  const auto dead = must(office_.list({})).rows;
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].reason, "Poison");
+  EXPECT_EQ(dead[0].counters.fetch, 11U);
+}
+
+TEST_F(QueueHallTest, AQueueGivesUnstartedClaimsBackIfItsProfileSaysNothing) {
+  declare("durable-fetch");
+  send();
+  for (int n = 1; n <= 5; ++n) ASSERT_TRUE(claim_in_vain());
+  declare("standard");  // from now on
+  for (int n = 1; n <= 20; ++n) ASSERT_TRUE(claim_in_vain());
+  const auto queue = must(queues_->find("orders"));
+  const auto got = must(queue->receive({.limit = 1}, clock_.instant()));
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].counters.fetch, 6U);
 }
 
 }  // namespace
