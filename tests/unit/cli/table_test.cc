@@ -52,7 +52,8 @@ TEST(Table, OneAbsurdCellCannotFillTheScreen) {
     EXPECT_LE(display_width(line), 100U) << line.substr(0, 200);
   }
   EXPECT_NE(printed(table, 100).find(std::string(32, 'f')), std::string::npos) << "ids are whole";
-  EXPECT_NE(printed(table, 100).find(std::string(39, 't') + "…"), std::string::npos);
+  const std::string cut_type = std::string(39, 't').append("…");
+  EXPECT_NE(printed(table, 100).find(cut_type), std::string::npos);
   EXPECT_NE(printed(table, 100).find("connection refused"), std::string::npos);
 
   const std::string whole = printed(table);
