@@ -114,7 +114,10 @@ std::optional<TimePoint> JobRunner::turn() {
 }
 
 std::optional<TimePoint> JobRunner::turn(Lane& lane) {
-  if (!adopted_ && !lane.executors) adopted_ = adopt_older_jobs(office_).has_value();
+  if (!adopted_ && !lane.executors && adopt_older_jobs(office_)) {
+    adopted_ = true;
+    wake();  // the other lane waits for it
+  }
   if (!adopted_) return clock_.now() + options_.again_after;
   const auto all = book_.running();
   const auto ended = all ? book_.to_wind_up() : all.error();
