@@ -59,6 +59,18 @@ void encode(const RecordHeader& header, char* into) noexcept;
 [[nodiscard]] std::uint32_t record_crc(std::uint32_t body_crc, std::uint64_t sequence,
                                        std::uint8_t type) noexcept;
 
+/// A clean stop ends with two seals. The second lies in one sector, which disks write wholly or not
+/// at all, so the first is as long as it takes to get there. Behind the second the file ends.
+inline constexpr std::uint8_t seal_type = 255;
+inline constexpr std::uint64_t sector = 512;
+inline constexpr std::uint64_t second_seal_size = 64;  // header, record and padding
+static_assert(second_seal_size == (group_header_size + record_header_size + group_alignment - 1) /
+                                      group_alignment * group_alignment);
+/// Where the second one begins if the first begins at `offset`.
+[[nodiscard]] constexpr std::uint64_t second_seal_at(std::uint64_t offset) noexcept {
+  return (offset + second_seal_size + sector - 1) / sector * sector;
+}
+
 [[nodiscard]] constexpr std::uint64_t aligned(std::uint64_t offset) noexcept {
   return (offset + group_alignment - 1) / group_alignment * group_alignment;
 }

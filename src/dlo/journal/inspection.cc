@@ -15,7 +15,6 @@ namespace dlo {
 namespace {
 
 namespace format = journal_format;
-constexpr std::uint8_t seal_type = 255;
 
 JournalOptions without_threads() {
   JournalOptions options;
@@ -96,7 +95,7 @@ void Inspection::Walk::expect(std::uint64_t sequence) {
 Result<void> Inspection::Walk::record(const Entry& entry) {
   expect(entry.sequence);
   ++*expected_;
-  to_.sealed = entry.type == seal_type;
+  to_.sealed = entry.type == format::seal_type;
   if (to_.sealed) return {};
   ++to_.records;
   to_.first_in_.try_emplace(entry.location.segment, entry.sequence);

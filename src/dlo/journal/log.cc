@@ -10,7 +10,6 @@ namespace dlo {
 namespace {
 
 namespace format = journal_format;
-constexpr std::uint8_t seal_type = 255;
 constexpr std::uint64_t largest_list = 1U << 30U;  // places in a segment have 32 bits
 
 Error is_closed() {
@@ -322,22 +321,37 @@ Result<void> Log::close() {
   while (syncing_) changed_.wait(lock);
   sync_out(lock);
   if (error_) return *error_;
-  const NewRecord seal{seal_type, {}, {}};
-  const auto room = make_room(size_of(seal), 1);
-  if (!room) return room;
-  place(seal, crc32c(0, {}));
-  sync_out(lock);
-  if (error_) return *error_;
+  if (const auto sealed = seal(lock); !sealed) return sealed;
   closed_ = true;
   end_all_turns();
   lock.unlock();
   background_.join();
   segments_.stop();
-  // What is not there cannot be damaged unnoticed.
-  auto done = active_->file->truncate(group_offset_);
-  if (done) done = active_->file->sync();
-  if (done) done = files_.sync_names();
-  return done;
+  return files_.sync_names();
+}
+
+/// Two groups, and the second says that the first is synced: then a change of either is followed by
+/// something that was written later, or by the end of the file, and is no unfinished write. What is
+/// not there cannot be damaged unnoticed, so the file ends here before they are written.
+Result<void> Log::seal(Lock& lock) {
+  const auto room = make_room(2 * format::sector, 2);
+  if (!room) return room;
+  sync_out(lock);  // a segment that was begun for them
+  if (error_) return *error_;
+  const auto second = format::second_seal_at(group_offset_);
+  if (const auto cut = active_->file->truncate(group_offset_); !cut) {
+    fail(cut.error());
+    return *error_;
+  }
+  const std::string filling(
+      second - group_offset_ - format::group_header_size - format::record_header_size, '\0');
+  for (const std::string_view body : {std::string_view(filling), std::string_view()}) {
+    active_->size = body.empty() ? second + format::second_seal_size : second;
+    place({format::seal_type, {}, body}, crc32c(0, body));
+    sync_out(lock);
+    if (error_) return *error_;
+  }
+  return {};
 }
 
 }  // namespace dlo

@@ -61,6 +61,7 @@ class Log final : public Journal {
   Result<void> make_room(std::uint64_t bytes, std::uint64_t records);
   bool extend(std::uint64_t bytes);
   Result<void> next_segment(std::uint64_t room);
+  Result<void> seal(Lock& lock);
   Result<void> wait_for_backlog(Lock& lock);
   [[nodiscard]] std::uint64_t left() const noexcept;  // in the active segment
   [[nodiscard]] bool has_room() const noexcept;

@@ -10,8 +10,6 @@ namespace {
 
 namespace format = journal_format;
 
-constexpr std::uint8_t seal_type = 255;
-
 Error corruption(const FileSystem& files, std::uint64_t segment, std::uint64_t offset,
                  const std::string& what) {
   return Error{Code::corrupt, "journal.open",
@@ -141,9 +139,9 @@ Result<void> Walk::replay(const ReadGroup& group, Segment& segment, std::uint64_
     const std::uint64_t sequence = group.header.first_sequence + i;
     const std::string_view body =
         std::string_view(group.bytes).substr(at + format::record_header_size, record.size);
-    report_.clean = record.type == seal_type;
+    report_.clean = record.type == format::seal_type;
     const bool wanted = !from_ || sequence >= from_->sequence;
-    if (record.type != seal_type && wanted) {
+    if (record.type != format::seal_type && wanted) {
       ++report_.records;
       const Location location{static_cast<std::uint32_t>(segment.number),
                               static_cast<std::uint32_t>(offset + at)};
@@ -176,7 +174,9 @@ Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) 
                             std::to_string(next.header.first_sequence - 1) + ".");
     }
   }
-  if (!last) return only_zeros_behind(segment, offset);
+  // Behind a seal the file ends with the second one; without that it was never written.
+  const bool was_sealed = report_.clean && segment.size - offset == format::second_seal_size;
+  if (!last || was_sealed) return only_zeros_behind(segment, offset);
   std::string rest(std::min<std::uint64_t>(segment.size - offset, 1U << 16U), '\0');
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();

@@ -55,7 +55,7 @@ TEST(QueueCheck, NoticesEveryFlippedBitOfASealedJournal) {
       const char before = bytes[at];
       bytes[at] = static_cast<char>(before ^ (1 << (at % 8)));
       const auto check = check_queues(*shop.disk);
-      const bool noticed = !check || !check->damages.empty() || !check->clean;
+      const bool noticed = !check || !check->damages.empty();
       bytes[at] = before;
       ASSERT_TRUE(noticed) << name << " at byte " << at;
       ++flipped;

@@ -1,12 +1,9 @@
-#include "dlo/journal/journal.h"
-
 #include <atomic>
 #include <gtest/gtest.h>
 #include <random>
 #include <thread>
 
-#include "support/fault_file_system.h"
-#include "support/must.h"
+#include "unit/journal/journal_fixture.h"
 
 #include "dlo/journal/crc32c.h"
 
@@ -15,59 +12,6 @@ namespace {
 
 using testing::FaultFileSystem;
 using testing::must;
-
-struct Seen {
-  std::uint64_t sequence;
-  std::uint8_t type;
-  std::string body;
-  Location location;
-};
-
-JournalOptions small_segments() {
-  JournalOptions options;
-  options.segment_size = 4096;
-  return options;
-}
-
-/// A journal on a disk that can fail, reopened as often as a test likes.
-class JournalTest : public ::testing::Test {
- protected:
-  Result<std::unique_ptr<Journal>> try_open(JournalOptions options = small_segments(),
-                                            std::optional<JournalPosition> from = {}) {
-    seen_.clear();
-    report_ = {};
-    return Journal::open(
-        *disk_, options, from,
-        [this](const Entry& entry) -> Result<void> {
-          seen_.push_back({entry.sequence, entry.type, std::string(entry.body), entry.location});
-          return {};
-        },
-        report_);
-  }
-  void open(JournalOptions options = small_segments()) {
-    journal_.reset();
-    journal_ = must(try_open(options));
-  }
-  std::uint64_t append(const std::string& body, std::uint8_t type = 1) {
-    const NewRecord record{type, {}, body};
-    return must(journal_->append({&record, 1}, {}));
-  }
-  std::uint64_t append_durable(const std::string& body) {
-    const auto sequence = append(body);
-    must(journal_->durable(sequence));
-    return sequence;
-  }
-  [[nodiscard]] std::vector<std::string> bodies() const {
-    std::vector<std::string> all;
-    for (const Seen& each : seen_) all.push_back(each.body);
-    return all;
-  }
-
-  std::unique_ptr<FaultFileSystem> disk_ = std::make_unique<FaultFileSystem>();
-  std::vector<Seen> seen_;
-  RecoveryReport report_;
-  std::unique_ptr<Journal> journal_;
-};
 
 TEST(Crc32c, KnowsThePublishedVectorsAndBothWaysAgree) {
   EXPECT_EQ(crc32c(0, "123456789"), 0xE3069283U);
@@ -253,68 +197,6 @@ TEST_F(JournalTest, MakesTheNextFileOnlyWhenHalfOfThisOneIsUsed) {
   append_durable(std::string(3800, 'x'));
   must(journal_->wait_for_room(false));  // the end is near: now there has to be another
   EXPECT_EQ(must(disk_->list()).size(), 2U);
-}
-
-TEST_F(JournalTest, EveryFlippedBitOfASealedJournalIsDetected) {
-  open();
-  for (int i = 0; i < 40; ++i) append_durable("record " + std::to_string(i * 1000));
-  must(journal_->close());
-  journal_.reset();
-  for (const std::string& name : must(disk_->list())) {
-    const std::string original = disk_->bytes(name);
-    for (std::size_t at = 0; at < original.size(); ++at) {
-      FaultFileSystem copy;
-      for (const std::string& each : must(disk_->list())) {
-        must(must(copy.open(each, OpenMode::create))->write_at(0, disk_->bytes(each)));
-      }
-      copy.bytes(name)[at] = static_cast<char>(copy.bytes(name)[at] ^ (1 << (at % 8)));
-      RecoveryReport report;
-      const auto opened = Journal::open(
-          copy, small_segments(), {}, [](const Entry&) { return Result<void>(); }, report);
-      EXPECT_TRUE(!opened || report.cut_bytes > 0 || !report.clean) << name << " byte " << at;
-    }
-  }
-}
-
-TEST_F(JournalTest, DamageBeforeSomethingSyncedIsCorruptionWithFileAndOffset) {
-  open();
-  append_durable("first");
-  append_durable("second");
-  append_durable("third");
-  journal_.reset();
-  auto& bytes = disk_->bytes(must(disk_->list()).front());
-  bytes[bytes.find("second")] ^= 1;
-  const auto opened = try_open();
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, Code::corrupt);
-  EXPECT_NE(opened.error().detail.find("000000000001.seg at byte"), std::string::npos)
-      << opened.error().detail;
-}
-
-TEST_F(JournalTest, DamageInTheLastGroupOfAnUncleanStopIsCutAndReported) {
-  open();
-  append_durable("first");
-  append_durable("second");
-  journal_.reset();
-  auto& bytes = disk_->bytes(must(disk_->list()).front());
-  bytes[bytes.find("second")] ^= 1;
-  open();
-  EXPECT_EQ(bodies(), std::vector<std::string>{"first"});
-  EXPECT_EQ(report_.cut_bytes, 48U + 9U + 6U);
-  append_durable("third");
-  open();
-  EXPECT_EQ(bodies(), (std::vector<std::string>{"first", "third"}));
-}
-
-TEST_F(JournalTest, AFutureFormatIsRefused) {
-  open();
-  append_durable("first");
-  journal_.reset();
-  disk_->bytes(must(disk_->list()).front())[8] = 9;
-  const auto opened = try_open();
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, Code::refused);
-  EXPECT_NE(opened.error().detail.find("version 9"), std::string::npos);
 }
 
 TEST_F(JournalTest, ReplayCanBeginAtAPosition) {

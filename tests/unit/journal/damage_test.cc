@@ -1,0 +1,112 @@
+// Bytes that changed, and writes that were interrupted.
+#include "unit/journal/journal_fixture.h"
+
+namespace dlo {
+namespace {
+
+using testing::FaultFileSystem;
+using testing::must;
+
+TEST_F(JournalTest, EveryFlippedBitOfASealedJournalIsDetected) {
+  open();
+  for (int i = 0; i < 40; ++i) append_durable("record " + std::to_string(i * 1000));
+  must(journal_->close());
+  journal_.reset();
+  for (const std::string& name : must(disk_->list())) {
+    const std::string original = disk_->bytes(name);
+    for (std::size_t at = 0; at < original.size(); ++at) {
+      FaultFileSystem copy;
+      for (const std::string& each : must(disk_->list())) {
+        must(must(copy.open(each, OpenMode::create))->write_at(0, disk_->bytes(each)));
+      }
+      copy.bytes(name)[at] = static_cast<char>(copy.bytes(name)[at] ^ (1 << (at % 8)));
+      RecoveryReport report;
+      const auto opened = Journal::open(
+          copy, small_segments(), {}, [](const Entry&) { return Result<void>(); }, report);
+      ASSERT_FALSE(opened) << name << " byte " << at;
+      const auto code = opened.error().code;
+      EXPECT_TRUE(code == Code::corrupt || code == Code::refused) << name << " byte " << at;
+    }
+  }
+}
+
+TEST_F(JournalTest, AStopThatWasInterruptedWhileItSealedIsNoDamage) {
+  open();
+  append_durable("first");
+  const std::string before = disk_->bytes(must(disk_->list()).front());
+  must(journal_->close());
+  journal_.reset();
+  const std::string name = must(disk_->list()).front();
+  const std::string whole = disk_->bytes(name);
+  ASSERT_EQ(whole.size() % 512, 64U) << "the second seal lies in one sector";
+  // Whatever the disk has of the two: the file as long as it was, or not; a part of the first seal;
+  // nothing or zeros where the second belongs.
+  const auto data = before.find_last_not_of('\0') / 16 * 16 + 16;
+  for (const std::size_t kept : {data, data + 10, data + 57, whole.size() - 64}) {
+    for (const std::size_t zeros : {std::size_t{0}, whole.size() - kept, std::size_t{4096}}) {
+      SCOPED_TRACE(std::to_string(kept) + " and zeros " + std::to_string(zeros));
+      disk_->bytes(name) = whole.substr(0, kept) + std::string(zeros, '\0');
+      open();
+      EXPECT_EQ(bodies(), std::vector<std::string>{"first"});
+      journal_.reset();
+      disk_ = std::make_unique<FaultFileSystem>();
+      must(must(disk_->open(name, OpenMode::create))->write_at(0, whole));
+    }
+  }
+}
+
+TEST_F(JournalTest, AJournalWithOneSealIsClean) {  // as it was written once
+  open();
+  append_durable("first");
+  must(journal_->close());
+  journal_.reset();
+  std::string& bytes = disk_->bytes(must(disk_->list()).front());
+  bytes.resize(bytes.size() - 64);
+  open();
+  EXPECT_TRUE(report_.clean);
+  EXPECT_EQ(bodies(), std::vector<std::string>{"first"});
+}
+
+TEST_F(JournalTest, DamageBeforeSomethingSyncedIsCorruptionWithFileAndOffset) {
+  open();
+  append_durable("first");
+  append_durable("second");
+  append_durable("third");
+  journal_.reset();
+  auto& bytes = disk_->bytes(must(disk_->list()).front());
+  bytes[bytes.find("second")] ^= 1;
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::corrupt);
+  EXPECT_NE(opened.error().detail.find("000000000001.seg at byte"), std::string::npos)
+      << opened.error().detail;
+}
+
+TEST_F(JournalTest, DamageInTheLastGroupOfAnUncleanStopIsCutAndReported) {
+  open();
+  append_durable("first");
+  append_durable("second");
+  journal_.reset();
+  auto& bytes = disk_->bytes(must(disk_->list()).front());
+  bytes[bytes.find("second")] ^= 1;
+  open();
+  EXPECT_EQ(bodies(), std::vector<std::string>{"first"});
+  EXPECT_EQ(report_.cut_bytes, 48U + 9U + 6U);
+  append_durable("third");
+  open();
+  EXPECT_EQ(bodies(), (std::vector<std::string>{"first", "third"}));
+}
+
+TEST_F(JournalTest, AFutureFormatIsRefused) {
+  open();
+  append_durable("first");
+  journal_.reset();
+  disk_->bytes(must(disk_->list()).front())[8] = 9;
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::refused);
+  EXPECT_NE(opened.error().detail.find("version 9"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dlo
