@@ -81,8 +81,10 @@ int queue_fsck(Context& context) {
               << (check->clean ? "stopped cleanly" : "not stopped cleanly, or still at work")
               << "\n";
   if (check->unfinished > 0) {
-    context.out << "          the last write was not finished: " << check->unfinished
-                << " bytes that nobody was told of\n";
+    context.out << "          the last " << check->unfinished
+                << " bytes are not whole and will be cut off: a write that a crash interrupted, "
+                   "which nobody was told of; or, if the disk was damaged afterwards, what was "
+                   "acknowledged last\n";
   }
   for (const auto& queue : check->queues) {
     context.out << "queue     " << printable(queue.name) << ": " << queue.waiting << " waiting, "
@@ -97,7 +99,7 @@ int queue_fsck(Context& context) {
   }
   if (check->damages.empty()) {
     context.out << "ok        " << check->verified << " messages read and verified\n";
-    return exit_ok;
+    return check->unfinished == 0 ? exit_ok : exit_partial;
   }
   context.out << "found " << check->damages.size() << " damaged places; " << check->verified
               << " messages are whole. Nothing was changed. Restore the files from a backup if "

@@ -11,7 +11,9 @@ void tell_recovery(std::ostream& err, const std::string& data, const RecoveryRep
       << report.cut_offset
       << " on, were not whole and were cut off. A crash in the middle of a write leaves such a "
          "piece, and nobody was told that it was kept; but if the disk is damaged, what was sent "
-         "last may have been in it. Compare with what its senders know, and look at the disk.\n";
+         "last may have been in it. Compare with what its senders know, and look at the disk.";
+  if (!report.cut_copy.empty()) err << " A copy of the piece is in " << report.cut_copy << '.';
+  err << '\n';
 }
 
 }  // namespace dlo::cli

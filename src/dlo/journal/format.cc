@@ -72,6 +72,11 @@ void encode(const GroupHeader& header, char* into) noexcept {
 std::optional<GroupHeader> decode_group(std::string_view bytes) noexcept {
   if (bytes.size() < group_header_size) return std::nullopt;
   if (get<std::uint32_t>(bytes.data(), 0) != group_magic) return std::nullopt;
+  return read_group_header(bytes);
+}
+
+std::optional<GroupHeader> read_group_header(std::string_view bytes) noexcept {
+  if (bytes.size() < group_header_size) return std::nullopt;
   GroupHeader header;
   header.crc = get<std::uint32_t>(bytes.data(), 4);
   header.epoch = get<std::uint64_t>(bytes.data(), 8);

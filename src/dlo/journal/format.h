@@ -43,6 +43,8 @@ struct GroupHeader {
 void encode(const GroupHeader& header, char* into) noexcept;
 /// Fields as they stand; empty if there is no group magic here.
 [[nodiscard]] std::optional<GroupHeader> decode_group(std::string_view bytes) noexcept;
+/// The same without looking for the magic: what a damaged header says all the same.
+[[nodiscard]] std::optional<GroupHeader> read_group_header(std::string_view bytes) noexcept;
 /// The checksum a group must have, from that of its record headers (in order) and its header.
 [[nodiscard]] std::uint32_t group_crc(std::uint32_t record_headers,
                                       std::string_view group_header) noexcept;

@@ -179,9 +179,10 @@ Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64
   if (at == std::string::npos) return segment.size.load();
   const auto end = rest.find_last_not_of('\0') + 1;
   if (last && !to_.sealed) {
-    const auto begun = format::decode_group(rest);
-    if (begun && begun->epoch == segment.number)
-      to_.unfinished += format::group_header_size + begun->size;
+    std::optional<LogEnd> after;
+    if (last_group_) after = LogEnd{0, last_group_->group + 1, last_group_->crc, 0};
+    const auto begun = begun_group(rest, segment.number, after);
+    if (begun) to_.unfinished += std::min(*begun, segment.size - offset);
     return segment.size.load();
   }
   note(segment.number, offset + at, end - at, "There are bytes behind the last group.");

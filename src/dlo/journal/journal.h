@@ -56,11 +56,14 @@ struct JournalOptions {
 
 /// What opening found. Everything here is worth telling the operator.
 struct RecoveryReport {
-  bool clean = false;           // the last stop sealed the journal
-  std::uint64_t records = 0;    // read back
-  std::uint64_t cut_bytes = 0;  // of a group that a crash left unfinished; never acknowledged
+  bool clean = false;         // the last stop sealed the journal
+  std::uint64_t records = 0;  // read back
+  // Of a group that a crash left unfinished. It was never acknowledged, unless it was damaged
+  // afterwards: that nobody can tell.
+  std::uint64_t cut_bytes = 0;
   std::string cut_file;
   std::uint64_t cut_offset = 0;
+  std::string cut_copy;  // a file with what was cut off; empty: there is none
 };
 
 struct JournalStats {

@@ -10,6 +10,10 @@ namespace {
 
 namespace format = journal_format;
 
+constexpr std::uint64_t largest_copy = 16U << 20U;  // of what is cut off
+constexpr std::size_t most_copies = 4;
+constexpr char copy_prefix[] = "cut-";
+
 Error corruption(const FileSystem& files, std::uint64_t segment, std::uint64_t offset,
                  const std::string& what) {
   return Error{Code::corrupt, "journal.open",
@@ -51,6 +55,7 @@ class Walk {
   Result<void> replay(const ReadGroup& group, Segment& segment, std::uint64_t offset);
   Result<void> at_damage(Segment& segment, std::uint64_t offset, bool last);
   Result<void> only_zeros_behind(Segment& segment, std::uint64_t offset);
+  std::string keep_copy(Segment& segment, std::uint64_t offset);
   [[nodiscard]] bool continues(const format::GroupHeader& header) const noexcept;
 
   FileSystem& files_;
@@ -180,13 +185,14 @@ Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) 
   std::string rest(std::min<std::uint64_t>(segment.size - offset, 1U << 16U), '\0');
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();
-  const auto group = format::decode_group(rest);
-  const bool begun = group && group->epoch == segment.number;
+  const auto end = chained_ ? std::optional(end_) : std::nullopt;
+  const auto begun = begun_group(rest, segment.number, end);
   if (begun || *behind) {
     cut_ = true;
     report_.cut_file = files_.describe(segment_file(segment.number));
     report_.cut_offset = offset;
-    report_.cut_bytes = begun ? format::group_header_size + group->size : rest.size();
+    report_.cut_bytes = begun ? std::min(*begun, segment.size - offset) : rest.size();
+    if (!read_only_) report_.cut_copy = keep_copy(segment, offset);
   }
   if (read_only_ || offset == segment.size) return {};
   // Whatever lies behind the end must never be taken for a part of the log later on.
@@ -194,6 +200,31 @@ Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) 
   if (done) done = segment.file->sync();
   if (done) segment.size = offset;
   return done;
+}
+
+/// What is cut off may be all that is left of something that was acknowledged and damaged later, so
+/// a copy stays. A disk without room for it is no reason not to go on.
+std::string Walk::keep_copy(Segment& segment, std::uint64_t offset) {
+  std::string bytes(std::min<std::uint64_t>(segment.size - offset, largest_copy), '\0');
+  const auto got = segment.file->read_at(offset, bytes.data(), bytes.size());
+  if (!got) return {};
+  bytes.resize(bytes.find_last_not_of('\0') + 1);
+  std::vector<std::string> copies;
+  if (const auto names = files_.list()) {
+    for (const std::string& name : *names) {
+      if (name.starts_with(copy_prefix)) copies.push_back(name);
+    }
+  }
+  for (std::size_t i = 0; i + most_copies <= copies.size(); ++i) (void)files_.remove(copies[i]);
+  const std::string name = copy_prefix + segment_file(segment.number) + "-" +
+                           std::to_string(offset) + "-" + std::to_string(bytes.size());
+  (void)files_.remove(name);  // of an attempt that a crash ended
+  auto file = files_.open(name, OpenMode::create);
+  if (!file) return {};
+  auto done = (*file)->write_at(0, bytes);
+  if (done) done = (*file)->sync();
+  if (done) done = files_.sync_names();
+  return done ? files_.describe(name) : std::string();
 }
 
 /// Appending zeroes what it leaves of a segment, so anything else there is damage.
@@ -255,6 +286,18 @@ Result<LogEnd> Walk::run() {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> begun_group(std::string_view bytes, std::uint64_t segment,
+                                         const std::optional<LogEnd>& after) noexcept {
+  const auto group = format::read_group_header(bytes);
+  if (!group) return std::nullopt;
+  const bool named = format::decode_group(bytes) && group->epoch == segment;
+  // What a recycled file still holds cannot go on where this log ended.
+  const bool follows =
+      after && group->group == after->next_group && group->previous_crc == after->previous_crc;
+  if (!named && !follows) return std::nullopt;
+  return format::group_header_size + group->size;
+}
 
 Result<LogEnd> recover(FileSystem& files, Segments& segments,
                        const std::optional<JournalPosition>& from, const Journal::Visitor& visit,

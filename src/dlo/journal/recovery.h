@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "dlo/journal/format.h"
 #include "dlo/journal/journal.h"
@@ -24,6 +25,12 @@ struct LogEnd {
                                      const std::optional<JournalPosition>& from,
                                      const Journal::Visitor& visit, RecoveryReport& report,
                                      bool read_only = false);
+
+/// How long a group was to be that begins with these bytes of a segment, if one does: its magic
+/// and epoch say so, or, should these be damaged, that it continues what ended `after`.
+[[nodiscard]] std::optional<std::uint64_t> begun_group(std::string_view bytes,
+                                                       std::uint64_t segment,
+                                                       const std::optional<LogEnd>& after) noexcept;
 
 /// One group read from a segment, or why it is none.
 struct ReadGroup {

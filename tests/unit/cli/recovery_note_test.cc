@@ -7,6 +7,7 @@ namespace dlo::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string told(const RecoveryReport& report) {
   std::ostringstream err;
@@ -22,6 +23,9 @@ TEST(RecoveryNote, SaysWhichBytesOfWhichFileWereCutOffAndWhatThatMeans) {
   EXPECT_THAT(told(report), HasSubstr("the last 95 bytes of dlo-data/queues/000000000001.seg"));
   EXPECT_THAT(told(report), HasSubstr("from offset 448"));
   EXPECT_THAT(told(report), HasSubstr("what was sent last may have been in it"));
+  EXPECT_THAT(told(report), Not(HasSubstr("copy")));
+  report.cut_copy = "dlo-data/queues/cut-000000000001.seg-448-95";
+  EXPECT_THAT(told(report), HasSubstr("A copy of the piece is in dlo-data/queues/cut-"));
 }
 
 TEST(RecoveryNote, SaysNothingWhereNothingWasCut) {

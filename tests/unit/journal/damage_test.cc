@@ -97,6 +97,53 @@ TEST_F(JournalTest, DamageInTheLastGroupOfAnUncleanStopIsCutAndReported) {
   EXPECT_EQ(bodies(), (std::vector<std::string>{"first", "third"}));
 }
 
+TEST_F(JournalTest, WhatIsCutOffIsKeptAndReportedWhereverItWasDamaged) {
+  open();
+  append_durable("first");
+  append_durable("second");
+  journal_.reset();
+  const std::string name = must(disk_->list()).front();
+  const std::string whole = disk_->bytes(name);
+  const auto begin = whole.find("second") - 48 - 9;
+  const auto end = begin + 48 + 9 + 6;
+  for (std::size_t at = begin; at < end; ++at) {
+    SCOPED_TRACE(at - begin);
+    journal_.reset();
+    disk_ = std::make_unique<FaultFileSystem>();
+    must(must(disk_->open(name, OpenMode::create))->write_at(0, whole));
+    disk_->bytes(name)[at] ^= 1;
+    const std::string damaged = disk_->bytes(name).substr(begin, end - begin);
+    open();
+    EXPECT_EQ(bodies(), std::vector<std::string>{"first"});
+    EXPECT_GT(report_.cut_bytes, 0U);
+    EXPECT_EQ(report_.cut_offset, begin);
+    const auto copy = report_.cut_copy.find("cut-" + name);
+    ASSERT_NE(copy, std::string::npos) << report_.cut_copy;
+    EXPECT_EQ(disk_->bytes(report_.cut_copy.substr(copy)), damaged);
+  }
+}
+
+TEST_F(JournalTest, OfManyPiecesThatWereCutOffTheLastFewAreKept) {
+  for (int i = 0; i < 10; ++i) {
+    open();
+    append_durable("kept");
+    append_durable("damaged " + std::to_string(i));
+    journal_.reset();
+    for (const std::string& name : must(disk_->list())) {
+      auto& bytes = disk_->bytes(name);
+      const auto at = bytes.find("damaged");
+      if (name.ends_with(".seg") && at != std::string::npos) bytes[at] ^= 1;
+    }
+  }
+  open();
+  std::vector<std::string> copies;
+  for (const std::string& name : must(disk_->list())) {
+    if (name.starts_with("cut-")) copies.push_back(disk_->bytes(name));
+  }
+  ASSERT_EQ(copies.size(), 4U);
+  EXPECT_NE(copies.back().find("amaged 9"), std::string::npos);
+}
+
 TEST_F(JournalTest, AFutureFormatIsRefused) {
   open();
   append_durable("first");
