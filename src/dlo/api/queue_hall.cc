@@ -214,8 +214,9 @@ std::vector<std::shared_ptr<QueueWindow>> QueueHall::all() const {
 void QueueHall::look_after() {
   std::unique_lock lock(keeper_mutex_);
   auto tidy_at = std::chrono::steady_clock::now() + between_tidyings;
+  bool behind = false;  // more has expired than was buried
   while (!closed_) {
-    if (waiting_) {
+    if (waiting_ || behind) {
       keeper_wake_.wait_for(lock, between_ticks, [this] { return closed_; });
     } else {
       keeper_wake_.wait_for(lock, between_tidyings, [this] { return closed_ || waiting_; });
@@ -226,8 +227,10 @@ void QueueHall::look_after() {
     waiting_ = false;
     lock.unlock();
     bool somebody = false;
+    const bool burying = std::exchange(behind, false) || tidying;
     for (const auto& window : all()) {
       somebody = window->tick() || somebody;
+      if (burying) behind = window->bury_expired() || behind;
       if (tidying) window->tidy();
     }
     lock.lock();

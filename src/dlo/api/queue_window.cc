@@ -303,6 +303,11 @@ bool QueueWindow::tick() {
   return somebody_waits();
 }
 
+bool QueueWindow::bury_expired() {
+  const std::shared_lock lock(retire_mutex_);
+  return !retired_ && desk_.bury_expired();
+}
+
 void QueueWindow::tidy() {
   desk_.tidy();
   office_desk_.tidy();

@@ -67,6 +67,8 @@ class QueueWindow {
   bool tick();
   /// Now and then.
   void tidy();
+  /// What has expired is dead, though nobody receives. True: there may be more.
+  bool bury_expired();
   /// Answers everybody who waits, with nothing.
   void close();
   /// Hands nothing out any more, unless something is out: then false, and all stays as it is.

@@ -76,6 +76,7 @@ struct ReceiveRequest {
   Millis wait{0};                    // long poll: return early as soon as something is there
   std::uint64_t bytes = UINT64_MAX;  // enough once messages of this size are out, or one
   std::stop_token stop{};            // a source that waits long returns when this is requested
+  bool expired_only = false;         // never waits, and a paused source answers, too
 };
 
 struct Publication {
@@ -131,7 +132,10 @@ class QueueAdmin;
 ///          the one before it left, so keys take turns however long one of them is.
 /// Age      A message past its `expires_at` is handed out with `expired` set, for the engine to
 ///          dead-letter, or dropped and counted where the source is set to do so (R8). Delays end
-///          at `expires_at`.
+///          at `expires_at`. Nobody has to receive for that: what is to be dropped is gone, within
+///          about a second, when a full source would refuse and when somebody asks for `stats`;
+///          the rest is fetched with `expired_only`, past whoever is ahead of it, also while the
+///          source is paused. Who waits behind its key expires when its turn comes.
 /// Blocks   Never: an undecodable item is delivered as raw bytes with `undecodable` set.
 /// Errors   Returned, never thrown. A stale or foreign token is an answer, not an error.
 class Broker {

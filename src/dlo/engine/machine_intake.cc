@@ -56,13 +56,20 @@ std::size_t Processor::Machine::fetch_limit(TimePoint now, TimePoint& hold_until
 }
 
 std::size_t Processor::Machine::fetch(Millis wait) {
-  const Instant now = clock.instant();
+  Instant now = clock.instant();
   TimePoint hold_until{};
   const std::size_t limit = fetch_limit(now.wall, hold_until);
   if (limit == 0) return 0;
   ReceiveRequest request{limit, options.lease_for, wait, pool.room().bytes};
   request.stop = intake_stop.get_token();
   auto received = source.receive(request, now);
+  if (received && received->empty() && source.admin() != nullptr) {
+    // It may be paused, and messages grow old all the same.
+    now = clock.instant();
+    request.wait = Millis{0};
+    request.expired_only = true;
+    received = source.receive(request, now);
+  }
   if (!received) {
     board.down(StatusBoard::source, received.error());
     return 0;

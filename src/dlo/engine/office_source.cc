@@ -131,6 +131,7 @@ Result<std::vector<Delivery>> OfficeSource::receive(const ReceiveRequest& reques
     return closed_;
   };
   if (closed()) return closed_error("office_source.receive");
+  if (request.expired_only) return std::vector<Delivery>{};  // what waits in the office is live
   const DueTimer* const timer = options_.timer;
   if (timer == nullptr || timer->is_due(now.wall)) {
     auto first = claim(request, now);

@@ -11,7 +11,8 @@ namespace dlo {
 namespace {
 
 constexpr std::size_t marks_at_once = 256;
-constexpr int most_rounds = 4;  // of receiving, if all that came must not run
+constexpr int most_rounds = 4;  // of receiving, if all that came must not run: others wait
+constexpr std::size_t buried_at_once = 256;
 
 /// The worker is elsewhere; the table only says that there is one.
 class Elsewhere final : public Handler {
@@ -101,6 +102,28 @@ Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Milli
     if (sorted.trouble) return *sorted.trouble;
   }
   return std::vector<Handed>();
+}
+
+bool PullDesk::bury_expired() {
+  const WorkingPtr with = working();
+  for (int round = 0; round < most_rounds; ++round) {
+    const Instant now = parts_.clock.instant();
+    ReceiveRequest request;
+    request.limit = buried_at_once;
+    request.expired_only = true;
+    auto deliveries = parts_.source.receive(request, now);
+    if (!deliveries || deliveries->empty()) return false;
+    Sorted sorted = sort_out(*with, *deliveries, now);
+    for (OutPtr& out : sorted.ready) {  // whoever receives it runs it
+      Plan plan;
+      plan.kind = Plan::Kind::release;
+      plan.ending = ReleasedUnrun{};
+      sorted.ended.push_back({std::move(out), std::move(plan), 0, {}});
+    }
+    // What is not settled comes again when its lease is over.
+    if (!finish(sorted.ended, nullptr, now) || sorted.trouble) return false;
+  }
+  return true;
 }
 
 /// What can be run, and what was decided without running it.

@@ -87,6 +87,10 @@ class PullDesk {
   [[nodiscard]] Result<std::vector<bool>> renew(std::span<const LeaseToken> leases,
                                                 Millis lease_for);
 
+  /// To be called now and then: what has expired is dead, also if nobody receives and while the
+  /// source is paused. True: that was much, and there may be more.
+  bool bury_expired();
+
   /// To be called now and then: forgets leases that ran out, and takes off the mark
   /// `source_unsettled` of what died last (R3).
   void tidy();

@@ -8,6 +8,8 @@
 namespace dlo {
 namespace {
 
+constexpr const char* expired_unrun = "it expired before anybody could run it";
+
 std::uint64_t random_bits() {
   thread_local std::mt19937_64 generator(std::random_device{}());
   return generator();
@@ -124,8 +126,7 @@ Result<void> Queue::send(std::string body, const SendOptions& options) {
   publication.message = std::move(message);
   publication.delay = options.delay;
   publication.dedupe_id = options.dedupe_id;
-  const auto sent = queue_->publish({&publication, 1}, clock_.instant());
-  return sent ? Result<void>{} : sent.error();
+  return publish({&publication, 1});
 }
 
 Result<void> Queue::send_all(std::span<const std::string> bodies) {
@@ -135,11 +136,40 @@ Result<void> Queue::send_all(std::span<const std::string> bodies) {
     message->payload = bodies[i];
     list[i].message = std::move(message);
   }
-  const auto sent = queue_->publish(list, clock_.instant());
+  return publish(list);
+}
+
+// A full queue may be full of what nobody wants any more.
+Result<void> Queue::publish(std::span<const Publication> list) {
+  auto sent = queue_->publish(list, clock_.instant());
+  if (!sent && sent.error().code == Code::full) {
+    if (const auto buried = bury_expired(); !buried) return buried;
+    sent = queue_->publish(list, clock_.instant());
+  }
   return sent ? Result<void>{} : sent.error();
 }
 
+Result<void> Queue::bury_expired() {
+  ReceiveRequest request;
+  request.limit = 256;
+  request.lease_for = settings_.lease_for;
+  request.expired_only = true;
+  while (true) {
+    const auto got = queue_->receive(request, clock_.instant());
+    if (!got) return got.error();
+    if (got->empty()) return {};
+    std::vector<Settlement> deaths;
+    for (const Delivery& each : *got) {
+      deaths.push_back({each.lease, DeadLettered{.error = expired_unrun}});
+    }
+    if (const auto settled = queue_->settle(deaths, clock_.instant()); !settled) {
+      return settled.error();
+    }
+  }
+}
+
 Result<SourceStats> Queue::stats() {
+  if (const auto buried = bury_expired(); !buried) return buried.error();
   return queue_->stats(clock_.instant());
 }
 
@@ -161,7 +191,7 @@ Result<std::unique_ptr<Job>> Queue::accept(Delivery delivery) {
   std::string error;
   if (death != nullptr) error = death->description.empty() ? death->reason : death->description;
   if (delivery.undecodable) error = delivery.undecodable->text;
-  if (delivery.expired) error = "it expired before anybody could run it";
+  if (delivery.expired) error = expired_unrun;
   if (death != nullptr || delivery.undecodable || delivery.expired) {
     const Settlement settlement{delivery.lease, DeadLettered{.error = error}};
     const auto settled = queue_->settle({&settlement, 1}, clock_.instant());

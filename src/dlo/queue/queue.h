@@ -100,6 +100,7 @@ class Queue {
   /// The next one, or null if none came within `wait`. Its attempt is counted.
   Result<std::unique_ptr<Job>> receive(Millis wait = Millis{0});
 
+  /// What has expired is in the dead set, or gone: nobody has to receive for that.
   Result<SourceStats> stats();
   [[nodiscard]] std::uint64_t dead() const { return queue_->dead(); }
   Result<std::vector<EmbeddedQueue::DeadMessage>> dead_letters(std::size_t limit) {
@@ -114,6 +115,8 @@ class Queue {
   friend class Job;
   Queue(QueueSettings settings, RuleBook rules, const Clock* clock);
   Result<std::unique_ptr<Job>> accept(Delivery delivery);
+  Result<void> publish(std::span<const Publication> list);
+  Result<void> bury_expired();
 
   QueueSettings settings_;
   RuleBook rules_;

@@ -258,6 +258,81 @@ TEST_P(BrokerSuite, ADelayEndsWhenItsMessageExpires) {
   EXPECT_TRUE(take_one(noon + 10s).expired);
 }
 
+std::vector<Delivery> take_expired(Broker& from, Instant now) {
+  ReceiveRequest request;
+  request.limit = 10;
+  request.expired_only = true;
+  return must(from.receive(request, now));
+}
+
+TEST_P(BrokerSuite, WhatIsToBeDroppedLeavesThoughNobodyReceives) {  // R8
+  NEEDS(expiry);
+  NEEDS(admin);
+  auto options = orders();
+  options.drop_expired = true;
+  open(options);
+  publish("first");
+  for (const char* key : {"", "a", "b", "b"}) {
+    auto made = message("old", key);
+    made.expires_at = noon + 10s;
+    publish(made);
+  }
+  must(admin().pause());
+  EXPECT_EQ(stats(noon + 10s - 1ms).expired, 0U);
+  const auto after = stats(noon + 10s);
+  EXPECT_EQ(after.expired, 4U);
+  EXPECT_EQ(after.ready, 1U);
+  EXPECT_EQ(after.held, 0U);
+  must(admin().resume());
+  EXPECT_EQ(ids(take(10, noon + 10s)), (Ids{"first"}));
+}
+
+TEST_P(BrokerSuite, AFullSourceMakesRoomOfWhatIsToBeDropped) {
+  NEEDS(expiry);
+  NEEDS(limits);
+  auto options = orders();
+  options.ttl = 10s;
+  options.max_messages = 3;
+  options.drop_expired = true;
+  open(options);
+  for (const char* id : {"a", "b", "c"}) publish(id);
+  // One with a state, as whoever failed has it.
+  const auto tried = take_one(noon, 1min);
+  settle(tried, failed(tried, noon, 0ms));
+  Publication next;
+  next.message = std::make_shared<const Message>(message("next"));
+  const auto refused = broker().publish({&next, 1}, noon + 10s - 1ms);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::full);
+  ASSERT_TRUE(broker().publish({&next, 1}, noon + 10s));
+  EXPECT_EQ(stats(noon + 10s).expired, 3U);
+  EXPECT_EQ(ids(take(10, noon + 10s)), (Ids{"next"}));
+}
+
+TEST_P(BrokerSuite, WhatHasExpiredIsFetchedPastWhoeverIsAheadOfIt) {
+  NEEDS(expiry);
+  NEEDS(admin);
+  publish("first");
+  for (const char* id : {"old", "older"}) {
+    auto made = message(id);
+    made.expires_at = noon + 10s;
+    publish(made);
+    publish("beside " + made.id);
+  }
+  must(admin().pause());
+  EXPECT_TRUE(take_expired(broker(), noon + 10s - 1ms).empty());
+  const auto expired = take_expired(broker(), noon + 10s);
+  ASSERT_EQ(ids(expired), (Ids{"old", "older"}));
+  EXPECT_TRUE(expired[0].expired && expired[1].expired);
+  EXPECT_TRUE(take_expired(broker(), noon + 10s).empty());
+  settle(expired[0], DeadLettered{}, noon + 10s);
+  settle(expired[1], ReleasedUnrun{}, noon + 10s);
+  EXPECT_EQ(ids(take_expired(broker(), noon + 10s)), (Ids{"older"}));
+  EXPECT_EQ(stats(noon + 10s).dead_lettered, 1U);
+  must(admin().resume());
+  EXPECT_EQ(ids(take(10, noon + 10s)), (Ids{"first", "beside old", "beside older"}));
+}
+
 TEST_P(BrokerSuite, ASourcesTtlIsForThoseWithoutTheirOwn) {  // S0-55
   NEEDS(expiry);
   auto options = orders();

@@ -84,6 +84,10 @@ BrokerModel::Taken BrokerModel::publish(const std::vector<Sending>& list) {
   }
   const auto fresh = std::count(taken.repeats.begin(), taken.repeats.end(), "");
   taken.refused = room_for(static_cast<std::size_t>(fresh));
+  if (taken.refused) {
+    drop_expired();
+    taken.refused = room_for(static_cast<std::size_t>(fresh));
+  }
   if (taken.refused) return taken;
   seen_ = std::move(seen);
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -341,7 +345,8 @@ std::uint64_t BrokerModel::purge() {
   return gone;
 }
 
-SourceStats BrokerModel::stats() const {
+SourceStats BrokerModel::stats() {
+  drop_expired();
   auto stats = numbers_;
   for (const auto& [number, entry] : items_) {
     switch (place(number)) {

@@ -70,7 +70,7 @@ class BrokerModel {
   }
   void pause(bool paused) { numbers_.paused = paused; }
   void end_all_leases();
-  [[nodiscard]] SourceStats stats() const;
+  [[nodiscard]] SourceStats stats();
 
   // Where a source has a yard.
   [[nodiscard]] std::vector<std::string> dead() const;

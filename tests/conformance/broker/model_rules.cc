@@ -49,6 +49,10 @@ class Walk {
  private:
   int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
   bool chance(int one_in) { return below(one_in) == 0; }
+  void look() {
+    must(broker_->stats(now_));
+    (void)model_.stats();
+  }
   void note(std::string what) {
     trace_.push_back("+" + std::to_string((now_ - noon).count()) + " " + std::move(what));
     if (trace_.size() > 40) trace_.pop_front();
@@ -72,7 +76,7 @@ class Walk {
     if (what < 99) return in_the_yard(what - 95);
     if (can_.restart && chance(3)) {
       note("every holder dies");
-      must(broker_->stats(now_));  // what ran out before the end, ran out
+      look();  // what ran out before the end, ran out
       broker_ = &restart(now_);
       model_.end_all_leases();
     }
@@ -89,7 +93,7 @@ class Walk {
     message.id = sending.id = "m-" + std::to_string(++published_);
     message.key = item.key = keys[below(6)];
     message.priority = item.priority = static_cast<Priority>(below(3));
-    if (chance(5)) message.expires_at = item.expires = now_ + Millis{below(80)};
+    if (chance(5)) message.expires_at = item.expires = some_expiry();
     if (chance(3)) publication.delay = sending.delay = Millis{below(60)};
     if (can_.dedupe && chance(3)) {
       publication.dedupe_id = sending.dedupe_id = "d-" + std::to_string(below(20));
@@ -99,6 +103,12 @@ class Walk {
          std::to_string(sending.delay.count()) + " " + sending.dedupe_id);
     publication.message = std::make_shared<const Message>(std::move(message));
     return {std::move(publication), std::move(sending)};
+  }
+
+  /// What nobody receives is dropped within a second: at full ones it is certain when.
+  TimePoint some_expiry() {
+    if (!options_.drop_expired) return now_ + Millis{below(80)};
+    return std::chrono::ceil<std::chrono::seconds>(now_ + Millis{below(400)});
   }
 
   std::string publish() { return publish(*broker_, model_); }
@@ -252,7 +262,7 @@ class Walk {
     if (!can_.admin) return {};
     const std::string key(1, static_cast<char>('a' + below(4)));
     note("free key " + key);
-    must(broker_->stats(now_));  // QueueAdmin has no clock of its own
+    look();  // QueueAdmin has no clock of its own
     must(broker_->admin()->free_key(key));
     model_.free_key(key);
     return {};
@@ -261,13 +271,13 @@ class Walk {
   std::string purge() {
     if (!can_.admin || !chance(3)) return {};
     note("purge");
-    must(broker_->stats(now_));  // likewise
+    look();  // likewise
     return must(broker_->admin()->purge()) == model_.purge() ? "" : "purged another number";
   }
 
   std::string in_the_yard(int what) {
     if (yard_ == nullptr) return {};
-    must(broker_->stats(now_));  // whole sets go as of then
+    look();  // whole sets go as of then
     if (what == 0) return publish(yard_->aside(), aside_);
     if (what == 1) {
       note("redrive");

@@ -56,6 +56,30 @@ class QueuesTest : public Asking {
   std::unique_ptr<EmbeddedQueues> queues_;
 };
 
+TEST_F(QueuesTest, WhatHasExpiredMakesRoomThoughNobodyReceives) {
+  for (const bool drops : {false, true}) {
+    SCOPED_TRACE(drops);
+    const Told told = say("PUT", "/v1/queues/orders",
+                          std::string(R"({"max_messages":2,"ttl_ms":1000,"drop_expired":)") +
+                              (drops ? "true}" : "false}"));
+    EXPECT_LT(told.status(), 300) << told;
+    EXPECT_EQ(send("a").status(), 201);
+    EXPECT_EQ(send("b").status(), 201);
+    EXPECT_EQ(send("c").status(), 507);
+    EXPECT_EQ(ask("POST", "/v1/queues/orders/pause", "").status(), 200);
+    clock_.advance(Millis{2000});
+    // By itself, when the server next looks after its queues.
+    EXPECT_TRUE(eventually([&] { return show().at("ready") == "0"; })) << show();
+    EXPECT_EQ(show().at(drops ? "expired" : "dead"), "2") << show();
+    EXPECT_EQ(send("c").status(), 201);
+    EXPECT_EQ(ask("POST", "/v1/queues/orders/purge", R"({"confirm":"orders"})",
+                  {{"Content-Type", "application/json"}})
+                  .status(),
+              200);
+    EXPECT_EQ(ask("POST", "/v1/queues/orders/resume", "").status(), 200);
+  }
+}
+
 TEST_F(QueuesTest, AMessageGoesThroughAQueue) {
   declare();
   EXPECT_EQ(send("hello", "?id=1&type=Greeting&key=k").status(), 201);

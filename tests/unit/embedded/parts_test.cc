@@ -305,10 +305,13 @@ TEST(Slots, ASnapshotIsOfOneMomentThoughEverythingChangesMeanwhile) {
     taken.push_back(slots.take(true));
     slots.edit(taken.back()).size = i;
     slots.set_key(taken.back(), i + 1);
+    slots.set_expiry(taken.back(), i + 2);
   }
   slots.begin_snapshot();
-  std::vector<Slot> copy(slots.snapshot_blocks() * Slots::block_size);
-  std::vector<KeyBytes> keys(copy.size());
+  std::vector<Slot> copy;
+  std::vector<KeyBytes> keys;
+  std::vector<Expiry> expiries;
+  Slots::Copy copied;
   std::mt19937 random(1);
   for (std::size_t block = 0; block < slots.snapshot_blocks(); ++block) {
     for (int i = 0; i < 3000; ++i) {
@@ -322,11 +325,14 @@ TEST(Slots, ASnapshotIsOfOneMomentThoughEverythingChangesMeanwhile) {
         taken.push_back(slots.take(true));
         slots.edit(taken.back()).size = 8'888'888;
         slots.set_key(taken.back(), 9'999'999);
+        slots.set_expiry(taken.back(), 9'999'999);
       }
     }
-    const auto from = block * Slots::block_size;
-    const auto copied = slots.copy_block(block, copy.data() + from, keys.data() + from);
-    EXPECT_TRUE(copied.used && copied.keyed);
+    slots.copy_block(block, copied);
+    EXPECT_TRUE(copied.used && copied.keyed && copied.expires);
+    copy.insert(copy.end(), copied.slots.begin(), copied.slots.end());
+    keys.insert(keys.end(), copied.keys.begin(), copied.keys.end());
+    expiries.insert(expiries.end(), copied.expiries.begin(), copied.expiries.end());
   }
   slots.end_snapshot();
   for (SlotNumber i = 0; i < 5 * Slots::block_size; ++i) {
@@ -334,6 +340,7 @@ TEST(Slots, ASnapshotIsOfOneMomentThoughEverythingChangesMeanwhile) {
     KeyDigest key = 0;
     std::memcpy(&key, keys[i].data(), key_digest_size);
     ASSERT_EQ(key, i + 1);
+    ASSERT_EQ(expiries[i], i + 2);
   }
 }
 

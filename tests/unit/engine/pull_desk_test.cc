@@ -23,6 +23,26 @@ TEST_F(PullDeskTest, AClockThatIsSetForwardTakesNothingFromAWorker) {
   EXPECT_EQ(settle(handed[1].lease, PullCondemned{"Bad", "it is"}).fate, Fate::dead);
 }
 
+TEST_F(PullDeskTest, WhatHasExpiredIsDeadThoughNobodyReceives) {
+  send("young");
+  for (int i = 0; i < 300; ++i) send("old-" + std::to_string(i), noon + 10s);
+  must(broker_->pause());
+  desk_->bury_expired();
+  EXPECT_EQ(stats().ready, 301U);
+  clock_.advance(10s);
+  office_.down = true;
+  desk_->bury_expired();
+  EXPECT_EQ(stats().dead_lettered, 0U);  // nothing leaves before its record is there (I1)
+  office_.down = false;
+  clock_.advance(30s);
+  desk_->bury_expired();
+  EXPECT_EQ(stats().dead_lettered, 300U);
+  EXPECT_EQ(stats().ready, 1U);
+  const auto dead = must(kept_.list({}));
+  ASSERT_FALSE(dead.rows.empty());
+  EXPECT_EQ(dead.rows.front().reason, "Expired");
+}
+
 TEST_F(PullDeskTest, ReceivingIsTheStartAndCompletingTheEnd) {  // R1
   send("1");
   const auto handed = receive();

@@ -37,6 +37,29 @@ TEST_F(QueueAlone, HandsOutWhatWasSentAndForgetsWhatIsDone) {
   EXPECT_EQ(must(queue_->receive()), nullptr);
 }
 
+TEST(AFullQueueAlone, HasRoomAgainWhenWhatIsInItHasExpired) {
+  for (const bool drops : {true, false}) {
+    ManualClock clock{noon};
+    TemporaryDirectory directory;
+    QueueSettings settings;
+    settings.options.max_messages = 2;
+    settings.options.ttl = 10s;
+    settings.options.drop_expired = drops;
+    const auto queue = must(Queue::open(directory.path(), settings, &clock));
+    must(queue->send("a"));
+    must(queue->send("b"));
+    ASSERT_FALSE(queue->send("c"));
+    clock.advance(10s);
+    must(queue->send("c"));
+    EXPECT_EQ(queue->dead(), drops ? 0U : 2U);
+    clock.advance(10s);
+    const auto stats = must(queue->stats());
+    EXPECT_EQ(stats.ready, 0U);
+    EXPECT_EQ(stats.expired, drops ? 3U : 0U);
+    EXPECT_EQ(queue->dead(), drops ? 0U : 3U);
+  }
+}
+
 TEST_F(QueueAlone, TriesAgainLaterAndThenKeepsItInItsDeadSetWithTheLastError) {
   must(queue_->send("bad", {.id = "b-1"}));
   int attempts = 0;

@@ -96,6 +96,7 @@ class Loader {
   bool describe(std::string_view bytes);
   bool place(Chunk kind, std::string_view bytes);
   bool place_keys(std::string_view bytes);
+  bool place_expiries(std::string_view bytes);
   bool restore_keys();
   bool arrivals(std::string_view bytes);
   bool remember(std::string_view bytes);
@@ -192,6 +193,20 @@ bool Loader::place_keys(std::string_view bytes) {
   return true;
 }
 
+bool Loader::place_expiries(std::string_view bytes) {
+  if (bytes.size() != expiries_bytes || next_ == 0) return false;
+  Slots& slots = holdings_.slots();
+  ByteReader in(bytes);
+  for (SlotNumber i = 0; i < Slots::block_size; ++i) {
+    const auto number = next_ - Slots::block_size + i;
+    const Expiry expiry = in.u32();
+    if (slots[number].place != Place::free && slots[number].can_expire) {
+      slots.set_expiry(number, expiry);
+    }
+  }
+  return true;
+}
+
 /// Who is held says so itself; who is last of those is written down; all other heads are alone.
 bool Loader::restore_keys() {
   Slots& slots = holdings_.slots();
@@ -245,6 +260,8 @@ bool Loader::take(Chunk kind, std::string_view bytes) {
       return place(kind, bytes);
     case Chunk::keys:
       return place_keys(bytes);
+    case Chunk::expiries:
+      return place_expiries(bytes);
     case Chunk::free:
       next_ += Slots::block_size;
       return bytes.empty() && next_ - Slots::block_size < slots_;

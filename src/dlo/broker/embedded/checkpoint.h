@@ -31,19 +31,18 @@ struct HoldingsDescription {
 [[nodiscard]] HoldingsDescription describe_holdings(Holdings& holdings,
                                                     const JournalPosition& position,
                                                     std::uint64_t incarnation);
-enum class NextBlock : std::uint8_t { none, free, used, keyed };
-using FillBlock = std::function<NextBlock(Slot*, KeyBytes*)>;
+/// False: there is none any more.
+using FillBlock = std::function<bool(Slots::Copy&)>;
 
 /// Writes a checkpoint beside the old one and puts it in its place. `next_block` fills in the next
-/// block of slots and, if it has some, their keys; or says that all of it is free. `arrivals` were
-/// written but not yet visible. Answers the size of the file.
+/// block of slots. `arrivals` were written but not yet visible. Answers the size of the file.
 [[nodiscard]] Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
                                                           const HoldingsDescription& description,
                                                           const std::vector<SlotNumber>& arrivals,
                                                           const FillBlock& next_block);
 
 /// The blocks of a snapshot, one after the other: whoever calls it holds the lock.
-[[nodiscard]] NextBlock copy_next(Slots& slots, std::size_t& next, Slot* into, KeyBytes* keys);
+[[nodiscard]] bool copy_next(Slots& slots, std::size_t& next, Slots::Copy& into);
 
 /// Of a damaged checkpoint: the queues with their settings, and the incarnation, if that part is
 /// whole. What was in the queues is left out.

@@ -87,12 +87,22 @@ Result<void> write_ids(const HoldingsDescription::Ids& ids, ChunkWriter& chunks)
   return done;
 }
 
-/// Slots in no order at all take more room packed than as they are.
-Result<void> write_block(const Slot* block, std::string& packed, ChunkWriter& chunks) {
+Result<void> write_block(const Slots::Copy& block, std::string& packed, ChunkWriter& chunks) {
+  if (!block.used) return chunks.add(Chunk::free, {});
   packed.clear();
-  pack_slots(block, packed);
-  if (packed.size() < block_bytes) return chunks.add(Chunk::packed, packed);
-  return chunks.add(Chunk::block, {reinterpret_cast<const char*>(block), block_bytes});
+  pack_slots(block.slots.data(), packed);
+  const auto bytes_of = [](const auto& all, std::size_t size) {
+    return std::string_view(reinterpret_cast<const char*>(all.data()), size);
+  };
+  // Slots in no order at all take more room packed than as they are.
+  auto done = packed.size() < block_bytes
+                  ? chunks.add(Chunk::packed, packed)
+                  : chunks.add(Chunk::block, bytes_of(block.slots, block_bytes));
+  if (done && block.keyed) done = chunks.add(Chunk::keys, bytes_of(block.keys, keys_bytes));
+  if (done && block.expires) {
+    done = chunks.add(Chunk::expiries, bytes_of(block.expiries, expiries_bytes));
+  }
+  return done;
 }
 
 }  // namespace
@@ -157,21 +167,9 @@ Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
   out.number(arrivals.size());
   for (const auto slot : arrivals) out.u32(slot);
   if (done) done = chunks.add(Chunk::arrivals, notes);
-  std::vector<Slot> block(Slots::block_size);
-  std::vector<KeyBytes> keys(Slots::block_size);
+  Slots::Copy block;
   std::string packed;
-  while (done) {
-    const auto next = next_block(block.data(), keys.data());
-    if (next == NextBlock::none) break;
-    if (next == NextBlock::free) {
-      done = chunks.add(Chunk::free, {});
-      continue;
-    }
-    done = write_block(block.data(), packed, chunks);
-    if (done && next == NextBlock::keyed) {
-      done = chunks.add(Chunk::keys, {keys.front().data(), keys_bytes});
-    }
-  }
+  while (done && next_block(block)) done = write_block(block, packed, chunks);
   if (done) done = chunks.add(Chunk::end, {});
   if (done) done = chunks.flush();
   if (done) done = (*file)->sync();
@@ -182,11 +180,10 @@ Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
   return chunks.size();
 }
 
-NextBlock copy_next(Slots& slots, std::size_t& next, Slot* into, KeyBytes* keys) {
-  if (next == slots.snapshot_blocks()) return NextBlock::none;
-  const auto copied = slots.copy_block(next++, into, keys);
-  if (!copied.used) return NextBlock::free;
-  return copied.keyed ? NextBlock::keyed : NextBlock::used;
+bool copy_next(Slots& slots, std::size_t& next, Slots::Copy& into) {
+  if (next == slots.snapshot_blocks()) return false;
+  slots.copy_block(next++, into);
+  return true;
 }
 
 }  // namespace dlo::embedded

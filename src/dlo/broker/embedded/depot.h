@@ -159,6 +159,14 @@ class Depot {
   [[nodiscard]] Claim claim_of(SlotNumber number) const;
   Result<std::vector<Claim>> claim(QueueState& queue, const ReceiveRequest& request,
                                    const Instant& now, std::uint64_t& sequence);
+  Result<std::vector<Claim>> claim_expired(QueueState& queue, const ReceiveRequest& request,
+                                           const Instant& now, std::uint64_t& sequence);
+  Result<std::vector<Claim>> claim_these(const std::vector<SlotNumber>& slots,
+                                         const ReceiveRequest& request, const Instant& now,
+                                         std::uint64_t& sequence);
+  [[nodiscard]] bool may_drop(const QueueState& queue, TimePoint now) const noexcept;
+  Result<void> drop_overdue(std::uint16_t queue, const Instant& now);
+  void drop_all_overdue();
   Result<std::vector<Claim>> wait_and_claim(QueueState& queue, const ReceiveRequest& request,
                                             Instant& now, std::uint64_t& sequence);
   std::vector<Loaded> load(const std::vector<Claim>& claims);

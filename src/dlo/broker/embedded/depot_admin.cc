@@ -15,6 +15,11 @@ Result<SourceStats> Depot::stats(std::uint16_t number, Instant now) {
     if (!found) return found.error();
     advance(now);
     QueueState& queue = **found;
+    if (may_drop(queue, now.wall)) {
+      lock.unlock();
+      if (const auto dropped = drop_overdue(number, now); !dropped) return dropped.error();
+      lock.lock();
+    }
     stats = queue.totals;
     stats.trouble = trouble_;
     stats.ready = queue.in(Place::ready);

@@ -16,6 +16,7 @@ struct Depot::Incoming {
   std::array<char, longest_tail> tail_bytes;
   std::uint32_t crc = 0;
   KeyDigest key = 0;
+  Expiry expiry = never_expires;
   PublishTail tail;
   std::optional<std::uint64_t> repeats;   // position of what it repeats
   std::optional<std::size_t> repeats_in;  // ... or which of this batch
@@ -47,10 +48,10 @@ void Depot::encode(const QueueRecord& queue, std::span<const Publication> messag
     tail.now = now;
     tail.due = later(now, messages[i].delay);
     // Waiting longer than a message lives helps nobody.
-    if (message.expires_at) {
-      tail.due = std::max(now, std::min(tail.due, *message.expires_at));
-    } else if (options.ttl) {
-      tail.due = std::min(tail.due, later(now, *options.ttl));
+    if (tail.can_expire) {
+      const auto expires_at = message.expires_at ? *message.expires_at : later(now, *options.ttl);
+      tail.due = std::max(now, std::min(tail.due, expires_at));
+      in.expiry = expiry_of(expires_at);
     }
     if (options.dedupe_window > Millis{0} && !messages[i].dedupe_id.empty()) {
       tail.dedupe = digest_of(messages[i].dedupe_id);
@@ -114,7 +115,7 @@ Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
       continue;
     }
     const Address at = placed->at(index++);
-    holdings_.put(in.tail, at, static_cast<std::uint32_t>(in.weight()), in.key);
+    holdings_.put(in.tail, at, static_cast<std::uint32_t>(in.weight()), in.key, in.expiry);
     arrivals_.push_back({at.sequence, in.tail.slot});
   }
   return placed;
@@ -158,7 +159,17 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
     if (const auto still = usable(number, "embedded.publish"); !still) return still.error();
     advance(now);
     find_duplicates(*queue, incoming, now.wall);
-    if (const auto room = check_room(*queue, incoming); !room) return room.error();
+    auto room = check_room(*queue, incoming);
+    if (!room && may_drop(*queue, now.wall)) {
+      lock.unlock();
+      if (const auto dropped = drop_overdue(number, now); !dropped) return dropped.error();
+      lock.lock();
+      if (const auto still = usable(number, "embedded.publish"); !still) return still.error();
+      for (Incoming& in : incoming) in.repeats = in.repeats_in = {};
+      find_duplicates(*queue, incoming, now.wall);
+      room = check_room(*queue, incoming);
+    }
+    if (!room) return room.error();
     auto done = place(incoming);
     if (!done) return done.error();
     placed = std::move(*done);

@@ -35,20 +35,81 @@ Depot::Claim Depot::claim_of(SlotNumber number) const {
   return claim;
 }
 
-// Takes what is next, counts it as claimed and writes that down.
+// Takes what is next.
 Result<std::vector<Depot::Claim>> Depot::claim(QueueState& queue, const ReceiveRequest& request,
                                                const Instant& now, std::uint64_t& sequence) {
   advance(now);
-  std::vector<Claim> claims;
-  if (queue.totals.paused) return claims;
-  std::uint64_t bytes = 0;
   std::vector<SlotNumber> slots;
+  if (queue.totals.paused) return claim_these(slots, request, now, sequence);
+  std::uint64_t bytes = 0;
   while (slots.size() < request.limit && (slots.empty() || bytes < request.bytes)) {
     const auto slot = holdings_.pop_ready(queue);
     if (slot == no_slot) break;
     slots.push_back(slot);
     bytes += std::max<std::uint64_t>(holdings_.slots()[slot].size, 1);
   }
+  return claim_these(slots, request, now, sequence);
+}
+
+// Takes what has expired, wherever it stands, also while the queue is paused: a slice at a time.
+Result<std::vector<Depot::Claim>> Depot::claim_expired(QueueState& queue,
+                                                       const ReceiveRequest& request,
+                                                       const Instant& now,
+                                                       std::uint64_t& sequence) {
+  if (const auto room = wait_for_room(true); !room) return room.error();
+  while (true) {
+    Lock lock(mutex_);
+    if (const auto ok = usable(queue.record.number, "embedded.receive"); !ok) return ok.error();
+    advance(now);
+    if (!holdings_.may_hold_expired(queue, now.wall) || request.limit == 0) {
+      if (const auto done = hand_over_ends(lock); !done) return done.error();
+      return std::vector<Claim>();
+    }
+    const auto slots = holdings_.take_expired(queue, now.wall, request.limit);
+    if (!slots.empty()) return claim_these(slots, request, now, sequence);
+  }
+}
+
+/// Whether expired messages could be dropped now. Needs the lock.
+bool Depot::may_drop(const QueueState& queue, TimePoint now) const noexcept {
+  return queue.options().drop_expired && holdings_.may_hold_expired(queue, now);
+}
+
+/// Drops what has expired of a queue that is set to do so.
+Result<void> Depot::drop_overdue(std::uint16_t number, const Instant& now) {
+  ReceiveRequest request;
+  request.limit = 1024;
+  request.expired_only = true;
+  const auto unreadable = receive(number, request, now);
+  if (!unreadable) return unreadable.error();
+  if (unreadable->empty()) return {};
+  std::vector<Settlement> back;  // whoever receives them will see
+  for (const Delivery& each : *unreadable) back.push_back({each.lease, ReleasedUnrun{}});
+  const auto settled = settle(number, back, now);
+  return settled ? Result<void>{} : settled.error();
+}
+
+/// Of all queues, as late as it was when somebody last called.
+void Depot::drop_all_overdue() {
+  std::vector<std::uint16_t> numbers;
+  Instant now;
+  {
+    const Lock lock(mutex_);
+    now = holdings_.latest_instant();
+    for (std::size_t i = 0; i < holdings_.queue_count(); ++i) {
+      const auto number = static_cast<std::uint16_t>(i);
+      const bool open = usable(number, "embedded.tidy").has_value();
+      if (open && may_drop(*holdings_.queue(number), now.wall)) numbers.push_back(number);
+    }
+  }
+  for (const auto number : numbers) (void)drop_overdue(number, now);  // or another time
+}
+
+// Counts them as claimed and writes that down.
+Result<std::vector<Depot::Claim>> Depot::claim_these(const std::vector<SlotNumber>& slots,
+                                                     const ReceiveRequest& request,
+                                                     const Instant& now, std::uint64_t& sequence) {
+  std::vector<Claim> claims;
   if (slots.empty()) return claims;
   std::string record;
   encode_slots(slots, record);
@@ -178,6 +239,9 @@ void Depot::fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& l
       continue;
     }
     lease->expires_at = loaded[i].message->expires_at;
+    // Of a damaged one nobody knows it any more.
+    const bool unknown = claims[i].can_expire && !lease->expires_at;
+    if (unknown) holdings_.slots().set_expiry(claims[i].slot, never_expires);
     if (lease->loaded) continue;
     lease->state = loaded[i].state;
     lease->body = loaded[i].body;
@@ -254,7 +318,8 @@ Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const Receive
   auto wanted = request;
   while (out.size() < request.limit || request.limit == 0) {
     std::uint64_t sequence = 0;
-    auto claims = wait_and_claim(*queue, wanted, now, sequence);
+    auto claims = wanted.expired_only ? claim_expired(*queue, wanted, now, sequence)
+                                      : wait_and_claim(*queue, wanted, now, sequence);
     if (!claims) return claims.error();
     if (claims->empty()) break;
     // A crash of this process must count: the claim is with the kernel before anybody has it.

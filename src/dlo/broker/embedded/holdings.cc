@@ -3,15 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "dlo/broker/moments.h"
-
 namespace dlo::embedded {
-namespace {
-
-// Callers that read one clock disagree by a little; only more than this is a jump.
-constexpr Millis slack{1000};
-
-}  // namespace
 
 QueueState::QueueState(const QueueRecord& settings)
     : record(settings),
@@ -63,8 +55,8 @@ void Holdings::move_to(SlotNumber number, Place place) noexcept {
   slot.place = place;
 }
 
-void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t weight,
-                   KeyDigest key) {
+void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t weight, KeyDigest key,
+                   Expiry expiry) {
   slots_.grow_to(tail.slot + 1);
   slots_.own(tail.slot);
   Slot& slot = slots_.edit(tail.slot);
@@ -75,6 +67,7 @@ void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t wei
   slot.size = weight;
   slot.priority = tail.priority;
   slot.can_expire = tail.can_expire;
+  if (tail.can_expire) slots_.set_expiry(tail.slot, expiry);
   slot.keyed = tail.keyed && key != 0;
   if (slot.keyed) slots_.set_key(tail.slot, key);
   slot.carries = tail.carries;
@@ -115,8 +108,18 @@ void Holdings::wait_or_ready(SlotNumber number, TimePoint now) {
   }
   move_to(number, Place::ready);
   if (queue.unlined) return;
-  if (slot.ahead) return queue.lineup.push_interrupted(slots_, number);
+  if (slot.ahead) return stand_ahead(queue, number);
+  stand(queue, number);
+}
+
+void Holdings::stand(QueueState& queue, SlotNumber number) {
   queue.lineup.push(slots_, number);
+  note_expiry(queue, number);
+}
+
+void Holdings::stand_ahead(QueueState& queue, SlotNumber number) {
+  queue.lineup.push_interrupted(slots_, number);
+  note_expiry(queue, number);
 }
 
 void Holdings::delay(SlotNumber number, TimePoint now) {
@@ -292,70 +295,6 @@ Lease* Holdings::find(SlotNumber number, std::uint64_t lease_number) noexcept {
   Lease* lease = lease_of(number);
   if (lease == nullptr || lease->number != lease_number || lease->ending) return nullptr;
   return lease;
-}
-
-void Holdings::advance(const Instant& now, std::vector<Lease*>& ran_out) {
-  if (latest_ != TimePoint::min() && now.wall < latest_ && latest_ - now.wall > slack) {
-    clock_went_back(latest_ - now.wall);
-    latest_ = now.wall;
-  }
-  latest_ = std::max(latest_, now.wall);
-  // No clock of a machine does this; the next life's may have begun elsewhere.
-  const bool elsewhere = latest_steady_ > now.steady && latest_steady_ - now.steady > slack;
-  latest_steady_ = elsewhere ? now.steady : std::max(latest_steady_, now.steady);
-  if (pack(now.wall) >= next_delay_) end_delays(now.wall);
-  constexpr std::size_t at_once = 512;  // their ends are written: more work than a delay
-  const auto over = [&](std::uint32_t index, TimePoint /*due*/) {
-    ran_out.push_back(&leases_[index]);
-  };
-  leases_behind_ = !leases_.timing().advance(now.steady, over, at_once);
-}
-
-void Holdings::end_delays(TimePoint now) {
-  constexpr std::size_t at_once = 2048;  // those who wait for the lock wait half a millisecond
-  constexpr std::size_t at_least = 256;  // for every queue: none waits for another's crowd
-  std::size_t budget = at_once;
-  next_delay_ = end_of_time;
-  for (auto& queue : queues_) {
-    if (!queue || !queue->delays) continue;
-    budget = queue->delays->advance(
-        slots_, now,
-        [&](SlotNumber number) {
-          move_to(number, Place::ready);
-          queue->lineup.push(slots_, number);
-        },
-        std::max(budget, at_least));
-    if (const auto next = queue->delays->next(slots_)) {
-      next_delay_ = std::min(next_delay_, pack(*next));
-    } else {
-      queue->delays.reset();
-    }
-  }
-}
-
-// Whoever waited keeps the age it had, or newcomers of a higher priority would pass for ever.
-void Holdings::clock_went_back(Millis jump) {
-  const auto back = static_cast<std::uint64_t>(jump.count());
-  const auto before = pack(latest_);
-  for (SlotNumber number = 0; number < slots_.size(); ++number) {
-    const Slot& slot = slots_[number];
-    const bool waits = slot.place == Place::ready || slot.place == Place::held;
-    const bool aged = waits && slot.time() <= before;
-    if (aged) slots_.edit(number).set_time(slot.time() - std::min(slot.time(), back));
-  }
-  for (auto& queue : queues_) {
-    if (queue) queue->lineup.shift(jump);
-  }
-  next_delay_ = 0;  // the wheels have to know, too
-}
-
-std::optional<TimePoint> Holdings::next_due(const QueueState& queue) const noexcept {
-  const auto delay = queue.delays ? queue.delays->next(slots_) : std::nullopt;
-  const bool leased = queue.places[static_cast<std::size_t>(Place::leased)] > 0;
-  auto lease = leased ? leases_.timing().next() : std::nullopt;
-  if (lease) lease = latest_instant().wall_at(*lease);
-  if (!delay || !lease) return delay ? delay : lease;
-  return std::min(*delay, *lease);
 }
 
 }  // namespace dlo::embedded

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -45,6 +46,10 @@ struct QueueState {
   DedupeBook dedupe;
   RateMeter in_rate;
   RateMeter out_rate;
+  // Of those that stand in its lines nobody expires before.
+  Expiry next_expiry = never_expires;
+  bool sweeping = false;                     // somebody is looking for those that have
+  TimePoint sweep_again = TimePoint::min();  // not before: that takes a look at everybody
 
   [[nodiscard]] const SourceOptions& options() const noexcept { return record.options; }
   [[nodiscard]] std::uint64_t& in(Place place) noexcept {
@@ -75,7 +80,8 @@ class Holdings {
   [[nodiscard]] SlotNumber take_slot(bool keyed) { return slots_.take(keyed); }
   void untake(SlotNumber slot) noexcept { slots_.give_back(slot); }
   /// A publication was written: its slot is filled, nobody sees it.
-  void put(const PublishTail& tail, const Address& at, std::uint32_t weight, KeyDigest key);
+  void put(const PublishTail& tail, const Address& at, std::uint32_t weight, KeyDigest key,
+           Expiry expiry = never_expires);
   /// ... and is durable: it takes its place.
   void arrive(SlotNumber slot, TimePoint now);
   /// Reading back: what was written then had not yet arrived when something was done to all of a
@@ -93,6 +99,16 @@ class Holdings {
   /// The next one to be handed out, taken out of its line; `no_slot` if there is none.
   [[nodiscard]] SlotNumber pop_ready(QueueState& queue) { return queue.lineup.pop(slots_); }
   void push_ready(SlotNumber slot, TimePoint now) { wait_or_ready(slot, now); }
+  /// Whether `take_expired` may find somebody. Costs nothing; looking does, so that is done so
+  /// seldom that it takes a small part of the time.
+  [[nodiscard]] bool may_hold_expired(const QueueState& queue, TimePoint now) const noexcept {
+    const bool due = queue.sweeping || queue.next_expiry <= expired_until(now);
+    return due && !queue.unlined && now >= queue.sweep_again;
+  }
+  /// Up to `limit` of those who are ready and have expired, taken out of their lines wherever they
+  /// stand. Looks at some thousands: if `may_hold_expired` then still says so, call it again.
+  [[nodiscard]] std::vector<SlotNumber> take_expired(QueueState& queue, TimePoint now,
+                                                     std::size_t limit);
   /// `until`: by the steady clock.
   Lease& lease(SlotNumber slot, std::uint64_t number, TimePoint until);
   /// The lease a token stands for, or nullptr.
@@ -180,6 +196,12 @@ class Holdings {
   Strays find_strays(QueueState& queue, TimePoint now);
   void delay(SlotNumber slot, TimePoint now);
   void end_delays(TimePoint now);
+  void stand(QueueState& queue, SlotNumber slot);
+  void stand_ahead(QueueState& queue, SlotNumber slot);
+  void note_expiry(QueueState& queue, SlotNumber slot) noexcept {
+    if (slots_[slot].can_expire) [[unlikely]]
+      queue.next_expiry = std::min(queue.next_expiry, slots_.expiry(slot));
+  }
   void clock_went_back(Millis jump);
 
   Slots slots_;

@@ -8,6 +8,8 @@ namespace dlo::embedded {
 void Holdings::unline(QueueState& queue) {
   queue.lineup.clear();
   queue.delays.reset();
+  queue.next_expiry = never_expires;
+  queue.sweeping = false;
   queue.unlined = true;
 }
 
@@ -144,7 +146,7 @@ Holdings::Strays Holdings::find_strays(QueueState& queue, TimePoint now) {
 void Holdings::line_up(QueueState& queue, TimePoint now) {
   queue.unlined = false;
   const Strays strays = find_strays(queue, now);
-  for (const auto number : strays.ahead) queue.lineup.push_interrupted(slots_, number);
+  for (const auto number : strays.ahead) stand_ahead(queue, number);
   auto stray = strays.others.begin();
   for (auto at = queue.all.oldest; at != no_slot; at = slots_[at].newer) {
     const Slot& slot = slots_[at];
@@ -152,11 +154,11 @@ void Holdings::line_up(QueueState& queue, TimePoint now) {
     if (slot.place != Place::ready || slot.ahead || slot.next == at) continue;
     const auto time = slot.time();
     for (; stray != strays.others.end() && slots_[*stray].time() < time; ++stray) {
-      queue.lineup.push(slots_, *stray);
+      stand(queue, *stray);
     }
-    queue.lineup.push(slots_, at);
+    stand(queue, at);
   }
-  for (; stray != strays.others.end(); ++stray) queue.lineup.push(slots_, *stray);
+  for (; stray != strays.others.end(); ++stray) stand(queue, *stray);
 }
 
 void Holdings::begin_work(TimePoint now) {

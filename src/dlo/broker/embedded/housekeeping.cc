@@ -107,6 +107,7 @@ QueuesHealth Depot::health() {
 }
 
 Result<void> Depot::tidy() {
+  drop_all_overdue();
   if (const auto done = checkpoint(); !done) return done;
   const auto moved = move_stragglers();
   if (!moved) return moved.error();
@@ -137,9 +138,9 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
   const auto done = journal_->durable(position.sequence - 1);
   Result<std::uint64_t> size = std::uint64_t{0};
   if (done) {
-    size = write_checkpoint_file(files_, description, arrivals, [&](Slot* into, KeyBytes* keys) {
+    size = write_checkpoint_file(files_, description, arrivals, [&](Slots::Copy& into) {
       const Lock lock(mutex_);
-      return copy_next(holdings_.slots(), next, into, keys);
+      return copy_next(holdings_.slots(), next, into);
     });
   }
   const Lock lock(mutex_);

@@ -180,7 +180,7 @@ void Mend::adopt(std::string_view record, const Address& at, SlotNumber slot) {
   tail.slot = slot;
   holdings_.note_moment(tail.now);
   holdings_.put(tail, at, static_cast<std::uint32_t>(stored->meta.size() + stored->payload.size()),
-                tail.keyed ? digest_of_key(key_of(*stored)) : 0);
+                tail.keyed ? digest_of_key(key_of(*stored)) : 0, expiry_of(*stored));
   holdings_.arrive(slot, tail.now);
   certain(slot);
 }

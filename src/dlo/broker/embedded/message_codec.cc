@@ -168,6 +168,14 @@ MessageState carried_state(const StoredMessage& stored) {
   return state;
 }
 
+Expiry expiry_of(const StoredMessage& stored) {
+  if (!stored.tail.can_expire) return never_expires;
+  ByteReader from(stored.meta);
+  Message message;
+  read_fields(from, stored.tail.now, message, nullptr);
+  return message.expires_at ? expiry_of(*message.expires_at) : never_expires;
+}
+
 std::string_view key_of(const StoredMessage& stored) noexcept {
   ByteReader from(stored.meta);
   return from.u16() & has_key ? from.text() : std::string_view{};

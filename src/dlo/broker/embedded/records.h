@@ -108,6 +108,7 @@ void encode_fields(const NewMessage& what, std::string& out);
 [[nodiscard]] MessageState carried_state(const StoredMessage& stored);
 /// Only the key.
 [[nodiscard]] std::string_view key_of(const StoredMessage& stored) noexcept;
+[[nodiscard]] Expiry expiry_of(const StoredMessage& stored);
 
 void write_counters(const Counters& counters, ByteWriter& to);
 [[nodiscard]] Counters read_counters(ByteReader& from);

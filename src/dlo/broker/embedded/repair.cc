@@ -256,7 +256,7 @@ Result<void> Repair::write_checkpoint() {
   std::size_t next = 0;
   const auto written = write_checkpoint_file(
       files_, describe_holdings(*holdings_, journal_.end_position, incarnation_), {},
-      [&](Slot* into, KeyBytes* keys) { return copy_next(slots, next, into, keys); });
+      [&](Slots::Copy& into) { return copy_next(slots, next, into); });
   slots.end_snapshot();
   if (!written) return written.error();
   return {};

@@ -25,7 +25,7 @@ Result<void> Replay::apply_published(const Entry& entry) {
     return {};
   }
   holdings_.put(tail, at, static_cast<std::uint32_t>(stored->meta.size() + stored->payload.size()),
-                tail.keyed ? digest_of_key(key_of(*stored)) : 0);
+                tail.keyed ? digest_of_key(key_of(*stored)) : 0, expiry_of(*stored));
   holdings_.arrive(tail.slot, tail.now);
   return {};
 }

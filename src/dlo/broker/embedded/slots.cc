@@ -25,6 +25,7 @@ void Slots::add_block() {
   blocks_.push_back(all_free());
   owned_.emplace_back();
   keys_.emplace_back();
+  expiries_.emplace_back();
   uses_.emplace_back();
 }
 
@@ -34,6 +35,17 @@ void Slots::set_key(SlotNumber number, KeyDigest key) {
   auto& keys = keys_[block];
   if (!keys) keys = std::make_unique<KeyBytes[]>(block_size);
   std::memcpy(keys[number % block_size].data(), &key, key_digest_size);
+}
+
+void Slots::set_expiry(SlotNumber number, Expiry expiry) {
+  const auto block = number / block_size;
+  if (block >= uncopied_) put_aside(block);
+  auto& expiries = expiries_[block];
+  if (!expiries) {
+    expiries = std::make_unique_for_overwrite<Expiry[]>(block_size);
+    std::fill_n(expiries.get(), block_size, never_expires);
+  }
+  expiries[number % block_size] = expiry;
 }
 
 void Slots::make(SlotNumber block) {
@@ -80,6 +92,7 @@ void Slots::vacate(SlotNumber block) noexcept {
     blocks_.pop_back();
     owned_.pop_back();
     keys_.pop_back();
+    expiries_.pop_back();
     uses_.pop_back();
     used_ = std::min(used_, static_cast<SlotNumber>(blocks_.size() * block_size));
   }
@@ -88,6 +101,7 @@ void Slots::vacate(SlotNumber block) noexcept {
 void Slots::release(SlotNumber block) noexcept {
   owned_[block].reset();
   keys_[block].reset();
+  expiries_[block].reset();
   blocks_[block] = all_free();
   --owned_count_;
   vacant_.push_back(block);
@@ -107,11 +121,13 @@ void Slots::rebuild_free_list() {
       continue;
     }
     bool keyed = false;
+    bool expires = false;
     const Slot* slots = blocks_[block];
     for (SlotNumber i = 0; i < block_size; ++i) {  // forwards: that is what memory is quick at
       const bool used = slots[i].place != Place::free;
       use.used = static_cast<std::uint16_t>(use.used + used);
       keyed = keyed || (used && slots[i].keyed);
+      expires = expires || (used && slots[i].can_expire);
     }
     for (SlotNumber i = block_size; use.used < block_size && i-- > 0;) {
       if (slots[i].place != Place::free) continue;
@@ -121,6 +137,7 @@ void Slots::rebuild_free_list() {
       use.free = block * block_size + i;
     }
     if (!keyed) keys_[block].reset();
+    if (!expires) expiries_[block].reset();
     const bool kept = use.used > 0 || empty_ < kept_empty;
     empty_ += use.used == 0 && kept;
     use.open = kept && use.used < block_size;
@@ -141,21 +158,29 @@ void Slots::put_aside(std::size_t block) noexcept {
   Aside& aside = aside_[block];
   aside.slots = std::make_unique<Slot[]>(block_size);
   std::copy_n(blocks_[block], block_size, aside.slots.get());
-  if (!keys_[block]) return;
-  aside.keys = std::make_unique<KeyBytes[]>(block_size);
-  std::copy_n(keys_[block].get(), block_size, aside.keys.get());
+  if (keys_[block]) {
+    aside.keys = std::make_unique<KeyBytes[]>(block_size);
+    std::copy_n(keys_[block].get(), block_size, aside.keys.get());
+  }
+  if (expiries_[block]) {
+    aside.expiries = std::make_unique_for_overwrite<Expiry[]>(block_size);
+    std::copy_n(expiries_[block].get(), block_size, aside.expiries.get());
+  }
 }
 
-Slots::Copied Slots::copy_block(std::size_t block, Slot* into, KeyBytes* keys_into) noexcept {
+void Slots::copy_block(std::size_t block, Copy& into) noexcept {
   Aside& aside = aside_[block];
   const Slot* from = aside.slots ? aside.slots.get() : blocks_[block];
   const KeyBytes* keys = aside.slots ? aside.keys.get() : keys_[block].get();
-  const bool used = from != all_free();
-  std::copy_n(from, block_size, into);
-  if (used && keys != nullptr) std::copy_n(keys, block_size, keys_into);
+  const Expiry* expiries = aside.slots ? aside.expiries.get() : expiries_[block].get();
+  into.used = from != all_free();
+  into.keyed = into.used && keys != nullptr;
+  into.expires = into.used && expiries != nullptr;
+  std::copy_n(from, block_size, into.slots.begin());
+  if (into.keyed) std::copy_n(keys, block_size, into.keys.begin());
+  if (into.expires) std::copy_n(expiries, block_size, into.expiries.begin());
   aside = {};
   uncopied_ = block + 1;
-  return {used, used && keys != nullptr};
 }
 
 void Slots::end_snapshot() noexcept {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -86,8 +87,23 @@ using KeyDigest = std::uint64_t;
 inline constexpr std::size_t key_digest_size = 7;
 using KeyBytes = std::array<char, key_digest_size>;
 
+/// When a message expires: the first full second at which it has, since 1970. What expires later
+/// than any has `never`, too: that is seen when it is received.
+using Expiry = std::uint32_t;
+inline constexpr Expiry never_expires = 0xFFFF'FFFF;
+[[nodiscard]] constexpr Expiry expiry_of(TimePoint at) noexcept {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(at).time_since_epoch().count();
+  return static_cast<Expiry>(std::clamp<std::int64_t>(seconds, 0, never_expires));
+}
+/// ... has passed for those that have at most this one.
+[[nodiscard]] constexpr Expiry expired_until(TimePoint now) noexcept {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+  return static_cast<Expiry>(std::clamp<std::int64_t>(seconds, 0, never_expires - 1));
+}
+
 /// Slots by number, in blocks that never move. Messages with a key have blocks of their own, with
-/// room for its digest: others do not pay for it. A freed number is used again first, and a block
+/// room for its digest, and blocks with messages that can expire have room for when: others do not
+/// pay for it. A freed number is used again first, and a block
 /// without a message is given back: after a peak the table is as small as before. While a snapshot
 /// is being copied out, block by block, whoever edits a block that is not yet copied first puts its
 /// old content aside: so a snapshot is of one moment and stops nobody.
@@ -149,6 +165,12 @@ class Slots {
     return key;
   }
   void set_key(SlotNumber number, KeyDigest key);
+  [[nodiscard]] Expiry expiry(SlotNumber number) const noexcept {
+    const auto& expiries = expiries_[number / block_size];
+    return expiries ? expiries[number % block_size] : never_expires;
+  }
+  /// Of a message that can expire.
+  void set_expiry(SlotNumber number, Expiry expiry);
   [[nodiscard]] SlotNumber size() const noexcept { return used_; }
   /// Blocks that take memory.
   [[nodiscard]] std::size_t blocks() const noexcept { return owned_count_; }
@@ -167,12 +189,17 @@ class Slots {
 
   void begin_snapshot();
   [[nodiscard]] std::size_t snapshot_blocks() const noexcept { return aside_.size(); }
-  struct Copied {
-    bool used = false;  // false: all of it was free
-    bool keyed = false;
+  /// A block as it was when a snapshot began.
+  struct Copy {
+    std::vector<Slot> slots = std::vector<Slot>(block_size);
+    std::vector<KeyBytes> keys = std::vector<KeyBytes>(block_size);
+    std::vector<Expiry> expiries = std::vector<Expiry>(block_size);
+    bool used = false;     // false: all of it was free
+    bool keyed = false;    // `keys` mean something
+    bool expires = false;  // `expiries` do
   };
-  /// Copies the next block as it was when the snapshot began.
-  Copied copy_block(std::size_t block, Slot* into, KeyBytes* keys_into) noexcept;
+  /// The next block.
+  void copy_block(std::size_t block, Copy& into) noexcept;
   void end_snapshot() noexcept;
 
   // What lines ask of a table.
@@ -194,9 +221,11 @@ class Slots {
     bool open = false;  // among `open_`
   };
   using Keys = std::unique_ptr<KeyBytes[]>;
+  using Expiries = std::unique_ptr<Expiry[]>;
   struct Aside {
     Block slots;
     Keys keys;
+    Expiries expiries;
   };
   void grow(SlotNumber count);
   void add_block();
@@ -210,6 +239,7 @@ class Slots {
   std::vector<Block> owned_;
   std::vector<Use> uses_;
   std::vector<Keys> keys_;           // of blocks whose messages have some
+  std::vector<Expiries> expiries_;   // likewise
   std::vector<SlotNumber> open_[2];  // blocks with room, and some that were given back; [1]: keyed
   std::vector<SlotNumber> vacant_;   // blocks that were given back, and some that are gone
   std::size_t owned_count_ = 0;

@@ -64,7 +64,8 @@ Result<std::vector<Delivery>> MemoryBroker::receive(const ReceiveRequest& reques
   queue_.claim(request, now, out, gone);
   // Whoever waits must know of the deadlines this one leaves behind.
   if (!out.empty() && waiting_ > 0) arrived_.notify_one();
-  if (!out.empty() || request.limit == 0 || request.wait <= Millis{0}) return out;
+  const bool waits = request.wait > Millis{0} && request.limit > 0 && !request.expired_only;
+  if (!out.empty() || !waits) return out;
 
   const auto began = Steady::now();
   const auto longest = std::min(request.wait, Millis{std::chrono::hours{24}});
@@ -215,12 +216,16 @@ Result<void> MemoryBroker::admit(Arrivals& arrivals, const Instant& now) {
     bytes += arrival.bytes;
     delayed = delayed || arrival.due > now.wall;
   }
+  memory::Queue::Gone gone;
   const std::lock_guard lock(mutex_);
   if (closed_) return closed("memory.publish");
-  const Load here{queue_.messages(), queue_.bytes()};
-  const auto room = check_room(options_, here, {arrivals.size(), bytes}, "memory.publish");
-  if (!room) return room;
   queue_.advance(now);
+  const auto room = [&] {
+    const Load here{queue_.messages(), queue_.bytes()};
+    return check_room(options_, here, {arrivals.size(), bytes}, "memory.publish");
+  };
+  if (!room()) queue_.drop_expired(now.wall, gone);
+  if (const auto left = room(); !left) return left;
   const auto count = arrivals.size();
   for (auto& arrival : arrivals) queue_.add(std::move(arrival), now.wall);
   wake(count, delayed);
@@ -228,9 +233,11 @@ Result<void> MemoryBroker::admit(Arrivals& arrivals, const Instant& now) {
 }
 
 Result<SourceStats> MemoryBroker::stats(Instant now) {
+  memory::Queue::Gone gone;
   const std::lock_guard lock(mutex_);
   if (closed_) return closed("memory.stats");
   queue_.advance(now);
+  queue_.drop_expired(now.wall, gone);
   return queue_.stats(now.wall);
 }
 

@@ -68,12 +68,19 @@ void Queue::end_of_wait(SlotNumber number, TimePoint due) {
       ++slot.interruptions;
       slot.since = due;
       move_to(slot, Place::ready);
+      note_expiry(slot);
       return lineup_.push_interrupted(slab_, number);
     }
     if (!options_.claims_count) give_back(slot.counters.fetch);
   }
   slot.since = due;
+  stand(number);
+}
+
+void Queue::stand(SlotNumber number) {
+  Slot& slot = slab_[number];
   move_to(slot, Place::ready);
+  note_expiry(slot);
   lineup_.push(slab_, number);
 }
 
@@ -137,14 +144,14 @@ void Queue::wait_or_ready(SlotNumber number, TimePoint now) {
     move_to(slot, Place::delayed);
     return delays_.set(number, slot.due);
   }
-  move_to(slot, Place::ready);
-  lineup_.push(slab_, number);
+  stand(number);
 }
 
 void Queue::claim(const ReceiveRequest& request, const Instant& instant, std::vector<Delivery>& out,
                   Gone& gone) {
   advance(instant);
   const auto now = instant.wall;
+  if (request.expired_only) return claim_expired(request, instant, out, gone);
   if (stats_.paused) return;
   out.reserve(std::min<std::uint64_t>(request.limit, in(Place::ready)));
   const auto until = later(instant, request.lease_for);

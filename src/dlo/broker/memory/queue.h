@@ -51,6 +51,8 @@ class Queue {
   void add(Arrival arrival, TimePoint now);
   void claim(const ReceiveRequest& request, const Instant& now, std::vector<Delivery>& out,
              Gone& gone);
+  /// What has expired and is to be dropped goes, wherever it stands.
+  void drop_expired(TimePoint now, Gone& gone);
   bool start(const LeaseToken& lease, TimePoint now);
   bool renew(const LeaseToken& lease, const Instant& until);
   SettleAnswer settle(const Settlement& settlement, TimePoint now, Gone& gone);
@@ -75,6 +77,11 @@ class Queue {
  private:
   [[nodiscard]] Slot* find(const LeaseToken& token, SlotNumber& number) noexcept;
   void lease(SlotNumber number, const Instant& until, Delivery& delivery);
+  void claim_expired(const ReceiveRequest& request, const Instant& now, std::vector<Delivery>& out,
+                     Gone& gone);
+  [[nodiscard]] std::vector<SlotNumber> take_expired(TimePoint now, std::size_t limit);
+  void stand(SlotNumber number);
+  void note_expiry(const Slot& slot) noexcept;
 
   static void remember(Slot& slot, const Past& past);
   void move_to(Slot& slot, Place place) noexcept;
@@ -119,6 +126,7 @@ class Queue {
   std::uint64_t leases_ = 0;  // granted ever; the number is half of the token
   std::uint32_t epoch_ = 0;
   TimePoint latest_ = TimePoint::min();  // the clock as last seen, but for small steps back
+  TimePoint next_expiry_ = TimePoint::max();  // of those that are ready nobody expires before
 };
 
 }  // namespace dlo::memory

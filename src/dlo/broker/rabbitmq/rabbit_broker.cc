@@ -113,7 +113,7 @@ Result<std::unique_ptr<RabbitBroker>> RabbitBroker::open(const RabbitOptions& op
 Result<std::vector<Delivery>> RabbitBroker::receive(const ReceiveRequest& request, Instant now) {
   if (!parts_->hand.closed()) {
     if (auto up = parts_->consumer.wait(); !up) return up.error();
-    const bool look = request.wait <= Millis{0} && request.limit > 0;
+    const bool look = request.wait <= Millis{0} && request.limit > 0 && !request.expired_only;
     if (look) {
       if (auto seen = parts_->consumer.sync(); !seen) return seen.error();
     }
