@@ -118,10 +118,10 @@ class QueueAdmin;
 /// Threads  Any method from any thread, without outside locking.
 /// Time     A broker owns no clock for decisions: `now` is the caller's, and all callers share one
 ///          clock. Only `wait` is real time: a long poll that waited t decides as of `now + t`.
-///          Delays and expiry are moments of its wall clock. If that jumps back, what was ready
-///          stays ready and nothing is freed early; what waits is freed when the clock gets there
-///          again, so at most the length of the jump later. Leases are so much of its steady time:
-///          setting the wall clock neither ends nor extends one.
+///          Expiry is a moment of its wall clock. Delays and leases are so much of its steady time:
+///          setting the wall clock neither ends nor extends one (a delay by no more than a
+///          second). Where both go back, what was ready stays ready and nothing is freed early;
+///          what waits is freed when they get there again, so at most the length of the jump later.
 /// Count    `fetch` rises with the claim, before the body is decoded; `attempt` with `start`.
 ///          A claim whose lease ends unstarted gives its count back, unless claims_count is set.
 /// Order    Messages of one key are handed out one after another, in the order of publication; a

@@ -90,7 +90,8 @@ const std::vector<Sabotage>& sabotages() {
               if (latest != TimePoint::min() && latest - now > 1min) now = latest + 2h;
             }}},
       {"LeasesFollowTheWallClock",
-       {"AClockThatIsSetForwardEndsDelaysAndNoLease",
+       {"AClockThatIsSetForwardEndsNeitherDelaysNorLeases",
+        "ADelayLastsAsLongAsItWasAskedForHoweverTheClockIsSet",
         "ALeaseLastsAsLongAsItWasPromisedHoweverTheClockIsSet",
         "ALongPollReturnsWhenALeaseEndsAlsoIfTheClockWasSet"},
        {.leases_follow_the_wall = true}},

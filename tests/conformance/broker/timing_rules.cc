@@ -107,8 +107,9 @@ TEST_P(BrokerSuite, AClockThatJumpsAheadAndBackLeavesNothingHidden) {
   EXPECT_EQ(take(1, noon + 2s).size(), 1U);
 }
 
-// Leases are time that passes: who sets the wall clock, however far, passes none.
-TEST_P(BrokerSuite, AClockThatIsSetForwardEndsDelaysAndNoLease) {
+// Delays and leases are time that passes: who sets the wall clock, however far, passes none. Expiry
+// is a moment of that clock.
+TEST_P(BrokerSuite, AClockThatIsSetForwardEndsNeitherDelaysNorLeases) {
   NEEDS(delays);
   publish("leased");
   const auto held = take_one(noon, 30s);
@@ -116,14 +117,39 @@ TEST_P(BrokerSuite, AClockThatIsSetForwardEndsDelaysAndNoLease) {
   auto dying = message("dying");
   dying.expires_at = noon + 20min;
   publish(dying, noon, 15min);
+  EXPECT_EQ(stats(noon).delayed, 2U);  // also where they first have to come from elsewhere
   const Instant set{noon + 1h, noon + 1s};
   EXPECT_EQ(stats(set).leased, 1U);
   const auto due = take(3, set, 1h);
-  EXPECT_EQ(ids(due), (Ids{"delayed", "dying"}));
-  EXPECT_EQ(due.at(1).expired, can().expiry);
+  EXPECT_EQ(ids(due), (Ids{"dying"}));
+  EXPECT_EQ(due.at(0).expired, can().expiry);
   EXPECT_TRUE(start(held.lease, {noon + 1h + 29s - 1ms, noon + 30s - 1ms}));
   EXPECT_TRUE(take(3, {noon + 1h + 29s - 1ms, noon + 30s - 1ms}).empty());
-  EXPECT_EQ(ids(take(3, {noon + 1h + 29s, noon + 30s})), (Ids{"leased"}));
+  EXPECT_EQ(ids(take(3, {noon + 1h + 29s, noon + 30s}, 1h)), (Ids{"leased"}));
+  EXPECT_TRUE(take(3, {noon + 1h + 10min - 1s - 1ms, noon + 10min - 1ms}).empty());
+  EXPECT_EQ(ids(take(3, {noon + 1h + 10min - 1s, noon + 10min})), (Ids{"delayed"}));
+}
+
+TEST_P(BrokerSuite, ADelayLastsAsLongAsItWasAskedForHoweverTheClockIsSet) {
+  NEEDS(delays);
+  for (const Millis jump : {Millis{1h}, Millis{24h * 365}, Millis{-30min}, Millis{0}}) {
+    SCOPED_TRACE(jump.count());
+    open();
+    publish("retried");
+    const auto tried = take_one(noon);
+    settle(tried, failed(tried, noon, 2h));
+    publish(message("delayed"), noon, 1h);
+    EXPECT_EQ(stats(noon).delayed, 2U);
+    const auto at = [&](Millis passed) { return Instant{noon + jump + passed, noon + passed}; };
+    EXPECT_EQ(stats(at(10s)).delayed, 2U);
+    publish(message("afterwards"), at(10s), 90min - 10s);
+    EXPECT_TRUE(take(3, at(1h - 1ms)).empty());
+    EXPECT_EQ(ids(take(3, at(1h), 24h)), (Ids{"delayed"}));
+    EXPECT_TRUE(take(3, at(90min - 1ms)).empty());
+    EXPECT_EQ(ids(take(3, at(90min), 24h)), (Ids{"afterwards"}));
+    EXPECT_TRUE(take(3, at(2h - 1ms)).empty());
+    EXPECT_EQ(ids(take(3, at(2h))), (Ids{"retried"}));
+  }
 }
 
 TEST_P(BrokerSuite, ALeaseLastsAsLongAsItWasPromisedHoweverTheClockIsSet) {

@@ -31,7 +31,7 @@ std::optional<TimePoint> Delays::next(const Slots& slots) const noexcept {
   return unpack(*soonest);
 }
 
-// The clock was set back: everybody goes into the wheel, which places them anew by and by.
+// The clock was set: everybody goes into the wheel, which places them anew by and by.
 void Delays::rewind(Slots& slots, std::uint64_t tick) noexcept {
   wheel_.take_back(slots, std::exchange(late_, {}));
   while (const auto at = first_in_ring()) {

@@ -36,6 +36,9 @@ class Delays {
   /// When to look again: not later than the next one is due.
   [[nodiscard]] std::optional<TimePoint> next(const Slots& slots) const noexcept;
 
+  /// The moments of some changed: everybody is placed anew, by and by.
+  void place_anew(Slots& slots, TimePoint now) noexcept { rewind(slots, pack(now)); }
+
   /// Takes out what is due at `now` and calls `due(number)` for each, in order. After `budget`
   /// messages it leaves the rest for the next call: then `next` is a moment that has come.
   /// Answers what is left of the budget.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dlo/broker/broker.h"
+#include "dlo/broker/drift.h"
 #include "dlo/broker/embedded/delays.h"
 #include "dlo/broker/embedded/key_book.h"
 #include "dlo/broker/embedded/leases.h"
@@ -203,6 +204,7 @@ class Holdings {
       queue.next_expiry = std::min(queue.next_expiry, slots_.expiry(slot));
   }
   void clock_went_back(Millis jump);
+  void clock_was_set(Millis by, TimePoint now);
 
   Slots slots_;
   Leases leases_;
@@ -211,6 +213,7 @@ class Holdings {
   bool working_ = false;
   TimePoint latest_ = TimePoint::min();
   TimePoint latest_steady_ = TimePoint::min();
+  Drift drift_;
   std::uint64_t next_delay_ = end_of_time;  // no delay ends before
   bool leases_behind_ = false;              // some ran out and were left
   SlotNumber walk_ = no_slot;

@@ -165,6 +165,7 @@ void Holdings::begin_work(TimePoint now) {
   slots_.rebuild_free_list();
   std::vector<Lease*> nobody;
   advance(Instant(now), nobody);
+  drift_ = {};  // callers have a steady clock, too: its first reading counts
   working_ = true;
   for (auto& queue : queues_) {
     if (queue) line_up(*queue, now);

@@ -1,8 +1,9 @@
-// What the time that passes ends.
+// What the time that passes ends, and a clock that somebody set.
 #include <algorithm>
 #include <utility>
 
 #include "dlo/broker/embedded/holdings.h"
+#include "dlo/broker/moments.h"
 
 namespace dlo::embedded {
 namespace {
@@ -17,6 +18,7 @@ void Holdings::advance(const Instant& now, std::vector<Lease*>& ran_out) {
     clock_went_back(latest_ - now.wall);
     latest_ = now.wall;
   }
+  if (const auto by = drift_.since_last(now); by != Millis{0}) clock_was_set(by, now.wall);
   latest_ = std::max(latest_, now.wall);
   // No clock of a machine does this; the next life's may have begun elsewhere.
   const bool elsewhere = latest_steady_ > now.steady && latest_steady_ - now.steady > slack;
@@ -67,6 +69,26 @@ void Holdings::clock_went_back(Millis jump) {
     queue->sweep_again = TimePoint::min();
   }
   next_delay_ = 0;  // the wheels have to know, too
+}
+
+// Delays are time that passes, and none did: they end as much later, or sooner. Expiry is a moment
+// of the wall clock, and ends them.
+void Holdings::clock_was_set(Millis by, TimePoint now) {
+  for (SlotNumber number = 0; number < slots_.size(); ++number) {
+    const Slot& slot = slots_[number];
+    const bool waits = slot.place == Place::delayed || slot.place == Place::held;
+    const auto due = slot.time();
+    if (!waits || unpack(due) <= latest_ || due == end_of_time) continue;
+    auto moved = later(unpack(due), by) + std::min(by, Millis{0});
+    if (slot.can_expire && slots_.expiry(number) != never_expires) {
+      moved = std::min(moved, TimePoint{std::chrono::seconds{slots_.expiry(number)}});
+    }
+    slots_.edit(number).set_time(pack(moved));
+  }
+  for (auto& queue : queues_) {
+    if (queue && queue->delays) queue->delays->place_anew(slots_, now);
+  }
+  next_delay_ = 0;
 }
 
 std::optional<TimePoint> Holdings::next_due(const QueueState& queue) const noexcept {

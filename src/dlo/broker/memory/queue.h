@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dlo/broker/broker.h"
+#include "dlo/broker/drift.h"
 #include "dlo/broker/lineup.h"
 #include "dlo/broker/memory/slab.h"
 #include "dlo/broker/rate_meter.h"
@@ -82,6 +83,7 @@ class Queue {
   [[nodiscard]] std::vector<SlotNumber> take_expired(TimePoint now, std::size_t limit);
   void stand(SlotNumber number);
   void note_expiry(const Slot& slot) noexcept;
+  void clock_was_set(Millis by);
 
   static void remember(Slot& slot, const Past& past);
   void move_to(Slot& slot, Place place) noexcept;
@@ -126,6 +128,7 @@ class Queue {
   std::uint64_t leases_ = 0;  // granted ever; the number is half of the token
   std::uint32_t epoch_ = 0;
   TimePoint latest_ = TimePoint::min();  // the clock as last seen, but for small steps back
+  Drift drift_;
   TimePoint next_expiry_ = TimePoint::max();  // of those that are ready nobody expires before
 };
 

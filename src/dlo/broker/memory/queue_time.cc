@@ -1,10 +1,21 @@
-// What has expired.
+// What has expired, and a clock that somebody set.
 #include <algorithm>
 
 #include "dlo/broker/memory/queue.h"
 #include "dlo/broker/moments.h"
 
 namespace dlo::memory {
+
+// Delays are time that passes, and none did: they end as much later, or sooner.
+void Queue::clock_was_set(Millis by) {
+  for (auto at = oldest_; at != no_slot; at = slab_[at].newer) {
+    Slot& slot = slab_[at];
+    const bool waits = slot.place == Place::delayed || slot.place == Place::held;
+    if (!waits || slot.due <= latest_ || slot.due == TimePoint::max()) continue;
+    wait_until(slot, later(slot.due, by) + std::min(by, Millis{0}));
+    if (slot.place == Place::delayed) delays_.set(at, slot.due);
+  }
+}
 
 void Queue::note_expiry(const Slot& slot) noexcept {
   if (slot.can_expire) next_expiry_ = std::min(next_expiry_, *slot.message->expires_at);
