@@ -5,6 +5,8 @@
 #include "support/eventually.h"
 #include "unit/embedded/shop.h"
 
+#include "dlo/broker/embedded/queue_check.h"
+
 namespace dlo::testing {
 namespace {
 
@@ -158,19 +160,67 @@ TEST(Stragglers, ThatFailedBeforeKeepTheirStateWhenTheyMove) {
   EXPECT_EQ(must(shop.queue->stats(noon + 1h)).bytes, 0U);
 }
 
-TEST(Stragglers, StayWhereTheyAreWhileSomebodyHasThem) {
+/// Long jobs, begun one by one beside others that are done: some for the first time, some again.
+std::vector<Delivery> begin_long_jobs(Shop& shop) {
+  std::vector<Delivery> held;
+  for (int i = 0; i < 20; ++i) {
+    shop.publish("long-" + std::to_string(i), noon, 100);
+    held.push_back(shop.take(1).front());
+    if (i % 2 == 1) {
+      shop.end(held.back(), Shop::failed(held.back(), noon, 0s));
+      held.back() = shop.take(1).front();
+    }
+    must(shop.queue->start({&held.back().lease, 1}, noon));
+    for (int j = 0; j < 20; ++j) shop.publish("short", noon, 1000);
+    for (const auto& each : shop.take(20)) shop.end(each, Completed{});
+  }
+  return held;
+}
+
+TEST(Stragglers, AreMovedAlsoWhileSomebodyHasThem) {
   Shop shop;
   shop.open();
-  shop.publish("held", noon, 500);
-  const auto held = shop.take(1).front();
-  for (int i = 0; i < 100; ++i) shop.publish("m-" + std::to_string(i), noon, 1000);
-  for (const auto& each : shop.take(100)) shop.end(each, Completed{});
+  const auto held = begin_long_jobs(shop);
+  EXPECT_GT(shop.queues->journal_stats().live_bytes, 20U * (16U << 10U));
   must(shop.queues->tidy());
-  shop.end(held, Shop::failed(held, noon, 1s));
+  EXPECT_LE(shop.queues->journal_stats().live_bytes, 4U * (16U << 10U));
+  EXPECT_EQ(must(shop.queue->stats(noon)).leased, 20U);
+  // They end as if nothing had happened.
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (i % 4 < 2) shop.end(held[i], Completed{});
+    if (i % 4 >= 2) shop.end(held[i], Shop::failed(held[i], noon, 1s));
+  }
   shop.open(noon + 1s);
-  const auto got = shop.take(10, noon + 1s);
-  ASSERT_EQ(got.size(), 1U);
-  EXPECT_EQ(got[0].message->payload, "held" + std::string(500, '.'));
+  const auto got = shop.take(100, noon + 1s);
+  ASSERT_EQ(got.size(), 10U);
+  for (const auto& each : got) {
+    EXPECT_EQ(each.message->payload, each.message->id + std::string(100, '.'));
+    EXPECT_EQ(each.counters.attempt, each.counters.failure);
+    shop.end(each, Completed{}, noon + 1s);
+  }
+  EXPECT_EQ(must(shop.queue->stats(noon + 1s)).bytes, 0U);
+  must(shop.queues->tidy());
+  EXPECT_LE(shop.queues->journal_stats().live_bytes, 2U * (16U << 10U));
+}
+
+TEST(Stragglers, ThatMovedInSomebodysHandsWereInterruptedIfHeDies) {
+  for (const bool checkpointed : {false, true}) {
+    Shop shop;
+    shop.open();
+    const auto held = begin_long_jobs(shop);
+    must(shop.queues->tidy());
+    if (checkpointed) must(shop.queues->tidy());
+    shop.shut();
+    EXPECT_TRUE(must(check_queues(*shop.disk)).damages.empty());
+    shop.open(noon + 1min);
+    const auto got = shop.take(100, noon + 1min);
+    ASSERT_EQ(got.size(), 20U);
+    for (const auto& each : got) {
+      EXPECT_TRUE(each.interrupted && each.may_be_repeat) << each.message->id;
+      EXPECT_EQ(each.message->payload, each.message->id + std::string(100, '.'));
+      EXPECT_EQ(each.counters.attempt, each.counters.failure + 1);
+    }
+  }
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ namespace dlo::embedded {
 struct Depot::Claim {
   SlotNumber slot = no_slot;
   std::uint64_t number = 0;  // of its lease
+  std::uint32_t phase = 0;   // see Depot::Reading
+  bool leased = false;
   Instant until;
   Address at;
   bool has_state = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -62,8 +63,9 @@ struct Peeked {
 /// All queues of one directory on one journal. What is decided about messages is in Holdings; here
 /// is the order of effects: decide under the lock, write into the journal's group, change what is
 /// held, free the lock, and only then wait for the disk and answer.
-/// Locks   One, `mutex_`, never held while anything syncs. Bodies are read without it: a leased
-///         message does not move. While very many delays or leases end, a slice in every call,
+/// Locks   One, `mutex_`, never held while anything syncs. Bodies are read without it: a message
+///         moves also while it is leased, but the place where it lay stays until whoever claimed
+///         it before has read it. While very many delays or leases end, a slice in every call,
 ///         callers take turns: nobody waits longer than for one slice of each who came before.
 class Depot {
  public:
@@ -122,6 +124,19 @@ class Depot {
   struct Arrival {
     std::uint64_t sequence;
     SlotNumber slot;
+  };
+  /// Until it is gone somebody reads what he claimed, from where it lay then.
+  class Reading {
+   public:
+    explicit Reading(std::atomic<std::uint32_t>& count) noexcept : count_(count) {}
+    ~Reading() {
+      if (--count_ == 0) count_.notify_all();
+    }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    std::atomic<std::uint32_t>& count_;  // raised with the claim
   };
   struct Incoming;
   struct Claim;
@@ -215,6 +230,8 @@ class Depot {
   void wait_for_housekeeping(Lock& lock);
   Result<void> write_checkpoint(JournalPosition& position);
   Result<void> free_segments(std::uint64_t below);
+  void wait_for_readers();
+  [[nodiscard]] bool can_move(SlotNumber slot);
   Result<bool> move_stragglers();
   Result<void> relocate(const std::vector<Claim>& claims, const std::vector<bool>& victims);
   struct Straggler;
@@ -238,8 +255,10 @@ class Depot {
   std::vector<std::optional<std::pair<std::uint64_t, TimePoint>>> oldest_;  // by queue, cached
   std::chrono::steady_clock::time_point seen_;  // when a caller last said what time it is
   std::uint64_t leases_granted_ = 0;
-  std::uint32_t segment_ = 0;   // of the last record
-  std::uint64_t last_end_ = 0;  // record of the last leases that ran out
+  std::uint32_t reading_phase_ = 0;                      // of those who claim now
+  std::array<std::atomic<std::uint32_t>, 2> reading_{};  // how many read, by phase
+  std::uint32_t segment_ = 0;                            // of the last record
+  std::uint64_t last_end_ = 0;                           // record of the last leases that ran out
   std::uint32_t epoch_ = 0;
   std::uint64_t appended_ = 0;  // bytes since the last checkpoint
   std::uint64_t untidied_ = 0;  // ... since housekeeping last began and ended

@@ -27,6 +27,7 @@ Depot::Claim Depot::claim_of(SlotNumber number) const {
   Claim claim;
   claim.slot = number;
   claim.at = holdings_.address_of(number);
+  claim.leased = slot.place == Place::leased;
   claim.has_state = slot.has_state;
   claim.carries = slot.carries;
   claim.can_expire = slot.can_expire;
@@ -127,8 +128,10 @@ Result<std::vector<Depot::Claim>> Depot::claim_these(const std::vector<SlotNumbe
     Claim& claim = claims.emplace_back(claim_of(slot));
     claim.number = ++leases_granted_;
     claim.until = until;
+    claim.phase = reading_phase_;
     holdings_.lease(slot, claim.number, until.steady);
   }
+  ++reading_[reading_phase_];
   return claims;
 }
 
@@ -322,6 +325,7 @@ Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const Receive
                                       : wait_and_claim(*queue, wanted, now, sequence);
     if (!claims) return claims.error();
     if (claims->empty()) break;
+    const Reading reading(reading_[claims->front().phase]);
     // A crash of this process must count: the claim is with the kernel before anybody has it.
     if (const auto written = journal_->written(sequence); !written) return written.error();
     auto loaded = load(*claims);

@@ -157,6 +157,7 @@ void Holdings::relocate(SlotNumber number, const Address& at) {
   segments_.drop(slot.segment(), slot.size);
   set_record(slot, at);
   segments_.add(at.location.segment, slot.size);
+  if (Lease* lease = lease_of(number)) lease->body = at;
 }
 
 void Holdings::end_lease(SlotNumber number) noexcept {
@@ -167,8 +168,9 @@ void Holdings::end_lease(SlotNumber number) noexcept {
 
 void Holdings::set_state(const StateRecord& record, const Address& at, TimePoint now) {
   const auto number = record.slot;
-  const bool waits = slots_[number].place != Place::leased;
-  end_lease(number);
+  Lease* const lease = lease_of(number);
+  const bool moves = lease == nullptr || record.left_segment;
+  if (!moves) end_lease(number);
   Slot& slot = slots_.edit(number);
   if (slot.has_state) segments_.drop(slot.segment(), slot.state_bytes());
   set_record(slot, at);
@@ -180,7 +182,8 @@ void Holdings::set_state(const StateRecord& record, const Address& at, TimePoint
     segments_.at(record.body.location.segment, record.body.sequence);
     segments_.add(record.body.location.segment, slot.size);
   }
-  if (waits) return;  // only its place in the journal, or what a publication brought along
+  if (lease != nullptr && moves) lease->body = record.body;  // whoever has it does not notice
+  if (moves) return;  // only its place in the journal, or what a publication brought along
   slot.repeat = record.repeat;
   slot.ahead = record.ahead;
   slot.redriven = false;

@@ -91,6 +91,7 @@ class Holdings {
   /// Its record lies elsewhere now.
   void relocate(SlotNumber slot, const Address& at);
   /// A state was written at `at`: out of its lease, or wherever it waits, and as the record says.
+  /// One that names the segment its body left is of a move, which ends no lease.
   void set_state(const StateRecord& record, const Address& at, TimePoint now);
   /// Out of its lease, unchanged.
   void return_unchanged(const Return& record, TimePoint now);

@@ -168,10 +168,30 @@ Result<void> Depot::free_segments(std::uint64_t below) {
   // A record that was appended meanwhile may be all that says a segment is not needed.
   if (free.empty()) return {};
   if (const auto durable = journal_->durable(appended() - 1); !durable) return durable.error();
+  wait_for_readers();
   for (const auto number : free) {
     if (const auto released = journal_->release(number); !released) return released;
   }
   return {};
+}
+
+/// Whoever claimed something before this has read it. One caller at a time.
+void Depot::wait_for_readers() {
+  std::uint32_t before = 0;
+  {
+    const Lock lock(mutex_);
+    before = std::exchange(reading_phase_, 1 - reading_phase_);
+  }
+  auto& count = reading_[before];
+  for (auto left = count.load(); left != 0; left = count.load()) count.wait(left);
+}
+
+/// What is leased too, as soon as its holder's ending needs nothing that is still being read.
+bool Depot::can_move(SlotNumber number) {
+  const Place place = holdings_.slots()[number].place;
+  if (place == Place::free || place == Place::arriving) return false;
+  const Lease* lease = holdings_.lease_of(number);
+  return lease == nullptr || lease->loaded;
 }
 
 // One old message must not pin a whole segment: what is left of nearly empty ones is written again
@@ -206,10 +226,8 @@ Result<bool> Depot::move_stragglers() {
       if (stopping_) return moved;
       for (SlotNumber at = from; at < std::min(slots, from + Slots::block_size); ++at) {
         const Slot& slot = holdings_.slots()[at];
-        const bool waits = slot.place != Place::free && slot.place != Place::leased &&
-                           slot.place != Place::arriving;
         const bool here = slot.segment() < victims.size() && victims[slot.segment()];
-        if (waits && (here || slot.has_state)) claims.push_back(claim_of(at));
+        if ((here || slot.has_state) && can_move(at)) claims.push_back(claim_of(at));
       }
     }
     if (claims.empty()) continue;
@@ -257,7 +275,9 @@ std::vector<Depot::Straggler> Depot::read_stragglers(const std::vector<Claim>& c
   std::vector<Address> bodies;
   std::vector<Straggler*> owners;
   for (Straggler& each : found) {
-    if (!each.state || !leaves(each.body_at.location.segment)) continue;
+    // The state of one that is leased says by what its body left that it is of a move.
+    const bool body_moves = each.claim.leased || leaves(each.body_at.location.segment);
+    if (!each.state || !body_moves) continue;
     bodies.push_back(each.body_at);
     owners.push_back(&each);
   }
@@ -310,11 +330,10 @@ Result<void> Depot::move(std::span<Straggler> stragglers) {
   std::vector<Straggler*> moving;
   std::vector<Straggler*> stateful;
   for (Straggler& each : stragglers) {
-    const Slot& slot = holdings_.slots()[each.claim.slot];
-    const bool waits =
-        slot.place != Place::free && slot.place != Place::leased && slot.place != Place::arriving;
-    const auto now_at = holdings_.address_of(each.claim.slot).sequence;
-    if (!waits || now_at != each.claim.at.sequence) continue;  // it moved on by itself
+    const auto number = each.claim.slot;
+    const auto now_at = holdings_.address_of(number).sequence;
+    if (!can_move(number) || now_at != each.claim.at.sequence) continue;  // it moved on by itself
+    if (each.state && !each.moves_body() && holdings_.lease_of(number) != nullptr) continue;
     if (each.moves_body()) {
       auto record = relocated(each);
       if (!record) continue;
