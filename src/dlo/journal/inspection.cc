@@ -232,7 +232,9 @@ Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
     if (!further) return further.error();
     offset = *further;
   }
-  return {};
+  if (offset >= segment->size) return {};
+  const auto end = at_the_end(*segment, offset, last);  // too short for a group
+  return end ? Result<void>{} : end.error();
 }
 
 void Inspection::Walk::finish(std::uint64_t last) {

@@ -1,4 +1,5 @@
 // Messages that nobody receives grow old all the same.
+#include <atomic>
 #include <future>
 #include <gtest/gtest.h>
 #include <utility>
@@ -139,6 +140,53 @@ TEST(Expiry, OfAFullQueueIsSeenUnderManyPublishersAtOnce) {
   const auto stats = must(shop.queue->stats(noon + 10s));
   EXPECT_EQ(stats.expired, 50U);
   EXPECT_EQ(stats.ready, 50U);
+}
+
+TEST(TheOldestMessage, IsAsOldAsTheNextIfItIsDamaged) {
+  Shop shop;
+  shop.open();
+  shop.publish("damaged", noon);
+  shop.publish("whole", noon + 1s);
+  const std::string name = must(shop.disk->list()).front();
+  shop.disk->bytes(name)[shop.disk->bytes(name).find("damaged")] ^= 1;
+  EXPECT_EQ(must(shop.queue->stats(noon + 2s)).oldest, noon + 1s);
+  EXPECT_EQ(must(shop.queue->stats(noon + 2s)).oldest, noon + 1s);
+}
+
+// Housekeeping cannot finish its checkpoint: publishers wait for it, each a little, and none for
+// ever. (Depot::wait_for_housekeeping)
+TEST(Housekeeping, ThatIsBehindIsWaitedForALittle) {
+  Shop shop;
+  shop.settings.housekeeping = true;
+  shop.settings.checkpoint_every = 64U << 10U;
+  shop.open();
+  std::promise<void> reached;
+  std::promise<void> go_on;
+  auto may_go_on = go_on.get_future().share();
+  std::atomic<bool> stuck = false;
+  shop.disk->set_fault([&](FaultFileSystem::Op op, const std::string& name) -> std::optional<Code> {
+    const bool here = op == FaultFileSystem::Op::sync && name.starts_with("checkpoint");
+    if (here && !stuck.exchange(true)) {
+      reached.set_value();
+      may_go_on.wait();
+    }
+    return std::nullopt;
+  });
+  const auto sending_takes = [&] {
+    const auto began = std::chrono::steady_clock::now();
+    shop.publish("m", noon, 10'000);
+    return std::chrono::steady_clock::now() - began;
+  };
+  for (int i = 0; i < 100 && !stuck; ++i) sending_takes();
+  ASSERT_EQ(reached.get_future().wait_for(30s), std::future_status::ready);
+  bool waited = false;
+  for (int i = 0; i < 100 && !waited; ++i) waited = sending_takes() >= 100ms;
+  EXPECT_TRUE(waited);
+  go_on.set_value();
+  bool quick = false;
+  for (int i = 0; i < 100 && !quick; ++i) quick = sending_takes() < 50ms;
+  EXPECT_TRUE(quick);
+  shop.disk->set_fault({});
 }
 
 }  // namespace

@@ -64,6 +64,23 @@ TEST(QueueCheck, NoticesEveryFlippedBitOfASealedJournal) {
   EXPECT_GT(flipped, 1000U);
 }
 
+TEST(QueueCheck, NoticesWhatIsAppendedToAnyFile) {
+  Shop shop;
+  fill(shop, 5);
+  shop.close();
+  for (const std::string& name : must(shop.disk->list())) {
+    for (const std::size_t more : {1U, 64U, 5000U}) {
+      std::string& bytes = shop.disk->bytes(name);
+      const std::string before = bytes;
+      bytes.append(more, '?');
+      const auto check = must(check_queues(*shop.disk));
+      EXPECT_EQ(check.damages.size(), 1U) << name << " and " << more << " bytes";
+      EXPECT_EQ(check.verified, 7U);
+      shop.disk->bytes(name) = before;
+    }
+  }
+}
+
 TEST(QueueCheck, GoesOnPastDamageAndSaysWhere) {
   Shop shop;
   fill(shop, 300);

@@ -298,6 +298,7 @@ Result<std::optional<LoadedCheckpoint>> Loader::run() {
     at += header_size + chunk->size;
   }
   finish();
+  loaded_.behind = loaded_.size - at;
   return std::optional(loaded_);
 }
 

@@ -16,7 +16,8 @@ namespace dlo::embedded {
 struct LoadedCheckpoint {
   JournalPosition position;
   std::uint64_t incarnation = 0;
-  std::uint64_t size = 0;  // of the file
+  std::uint64_t size = 0;    // of the file
+  std::uint64_t behind = 0;  // bytes behind its end, which nobody wrote
 };
 
 /// Everything but the slots and those who arrive, as of one moment.

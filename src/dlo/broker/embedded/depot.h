@@ -172,6 +172,8 @@ class Depot {
 
   // receiving
   [[nodiscard]] Claim claim_of(SlotNumber number) const;
+  [[nodiscard]] std::vector<Claim> first_of(const QueueState& queue, std::size_t count) const;
+  std::optional<TimePoint> age_of(const std::vector<Claim>& claims);
   Result<std::vector<Claim>> claim(QueueState& queue, const ReceiveRequest& request,
                                    const Instant& now, std::uint64_t& sequence);
   Result<std::vector<Claim>> claim_expired(QueueState& queue, const ReceiveRequest& request,

@@ -7,7 +7,7 @@
 namespace dlo::embedded {
 
 Result<SourceStats> Depot::stats(std::uint16_t number, Instant now) {
-  Claim oldest;
+  std::vector<Claim> oldest;
   SourceStats stats;
   {
     Lock lock(mutex_);
@@ -28,21 +28,46 @@ Result<SourceStats> Depot::stats(std::uint16_t number, Instant now) {
     stats.held = queue.in(Place::held);
     stats.in_per_second = queue.in_rate.per_second(now.wall);
     stats.out_per_second = queue.out_rate.per_second(now.wall);
-    if (queue.all.oldest != no_slot) oldest = claim_of(queue.all.oldest);
+    oldest = first_of(queue, 1);
     const auto& known = oldest_[number];
-    if (known && known->first == oldest.at.sequence) stats.oldest = known->second;
+    if (known && !oldest.empty() && known->first == oldest.front().at.sequence) {
+      stats.oldest = known->second;
+    }
     if (const auto done = hand_over_ends(lock); !done) return done.error();
   }
-  if (oldest.slot == no_slot || stats.oldest) return stats;
-  // Its age is in its record; read once, then remembered. It may be gone meanwhile.
-  const auto loaded = load({oldest});
-  if (loaded.front().state.undecodable && loaded.front().message->enqueued_at == TimePoint{}) {
-    return stats;
+  if (oldest.empty() || stats.oldest) return stats;
+  stats.oldest = age_of(oldest);
+  if (!stats.oldest) {  // damaged, or gone meanwhile: it is at least as old as those behind it
+    constexpr std::size_t enough = 64;
+    {
+      const Lock lock(mutex_);
+      oldest = first_of(*holdings_.queue(number), enough);
+    }
+    stats.oldest = age_of(oldest);
   }
-  stats.oldest = loaded.front().message->enqueued_at;
+  if (!stats.oldest) return stats;
   const Lock lock(mutex_);
-  oldest_[number] = std::pair(oldest.at.sequence, *stats.oldest);
+  oldest_[number] = std::pair(oldest.front().at.sequence, *stats.oldest);
   return stats;
+}
+
+/// Those who came first. Needs the lock.
+std::vector<Depot::Claim> Depot::first_of(const QueueState& queue, std::size_t count) const {
+  std::vector<Claim> claims;
+  for (auto at = queue.all.oldest; at != no_slot && claims.size() < count;
+       at = holdings_.slots()[at].newer) {
+    claims.push_back(claim_of(at));
+  }
+  return claims;
+}
+
+/// When the first of them that can be read was published: that is in its record.
+std::optional<TimePoint> Depot::age_of(const std::vector<Claim>& claims) {
+  for (const Loaded& each : load(claims)) {
+    const bool unread = each.state.undecodable && each.message->enqueued_at == TimePoint{};
+    if (!unread) return each.message->enqueued_at;
+  }
+  return std::nullopt;
 }
 
 std::uint64_t Depot::dead(std::uint16_t number) {

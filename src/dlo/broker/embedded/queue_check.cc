@@ -173,6 +173,12 @@ Result<QueueCheck> check_queues(FileSystem& files) {
     known = false;
   }
   check.checkpoint = checkpoint && checkpoint->has_value();
+  if (check.checkpoint && (*checkpoint)->behind > 0) {
+    const LoadedCheckpoint& whole = **checkpoint;
+    check.damages.push_back({files.describe("checkpoint"), whole.size - whole.behind, whole.behind,
+                             "There are bytes behind the end of the checkpoint. It is whole, and "
+                             "the next one will be without them."});
+  }
   const std::uint64_t from = check.checkpoint ? (*checkpoint)->position.sequence : 0;
   Replay replay(holdings);
   Inspection journal(files);
