@@ -10,9 +10,9 @@
 namespace dlo::sqlite {
 namespace {
 
-// FULL: a commit that was answered survives the machine. The log is folded back every 16 MB (once
-// the office is open `LogFolding` sees to that) and keeps its size, unless it had become very long,
-// so that later commits overwrite instead of growing a file, which syncs faster.
+// FULL: a commit that was answered survives the machine. A migration folds the log back every 16
+// MB; once the office is open `LogFolding` sees to that. The log keeps its size, unless it had
+// become very long, so that later commits overwrite instead of growing a file, which syncs faster.
 // Debian's build would zero what is deleted; retention is not shredding.
 constexpr const char* settings =
     "PRAGMA synchronous = FULL;"

@@ -44,7 +44,7 @@ std::uint64_t draw() {
 Session::Session(std::unique_ptr<Connection> db,
                  std::function<bool(const std::string&)> searches_payload)
     : db_(std::move(db)),
-      log_(db_->raw()),
+      log_(*db_),
       searches_payload_(std::move(searches_payload)),
       books_(*db_),
       lease_epoch_(draw()),
@@ -110,6 +110,7 @@ Session::Session(std::unique_ptr<Connection> db,
 void Session::begin() {
   wrote_ = false;
   if (db_->in_transaction()) db_->run("ROLLBACK");
+  log_.make_way();
   if (stale_) books_.reload();
   stale_ = false;
   db_->run("BEGIN IMMEDIATE");
