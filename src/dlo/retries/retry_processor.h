@@ -11,10 +11,10 @@
 #include "dlo/engine/due_timer.h"
 #include "dlo/engine/office_source.h"
 #include "dlo/engine/processor.h"
+#include "dlo/retries/catching_office.h"
 #include "dlo/retries/executors.h"
 #include "dlo/retries/rule_shelf.h"
 #include "dlo/retries/scheduling_office.h"
-#include "dlo/retries/steady_office.h"
 
 namespace dlo {
 
@@ -66,7 +66,7 @@ class RetryProcessor {
   RetryProcessor(const Parts& parts, RetryOptions options, std::shared_ptr<const RuleBook> rules);
 
   const RetryOptions options_;
-  SteadyOffice office_;
+  CatchingOffice office_;
   OfficeSource source_;
   std::unique_ptr<Processor> processor_;
   std::atomic<bool> running_{false};

@@ -12,34 +12,34 @@ namespace dlo {
 /// An office that may break its word and throw: that is then an error like any other, so a cycle
 /// which throws does not end whoever runs it (R2-7). Whether it had an effect is not known.
 /// Threads  As `Office`.
-class SteadyOffice final : public PassingOffice {
+class CatchingOffice final : public PassingOffice {
  public:
-  explicit SteadyOffice(Office& inner) : PassingOffice(inner) {}
+  explicit CatchingOffice(Office& inner) : PassingOffice(inner) {}
 
   Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
-    return steadily([&] { return PassingOffice::apply(changes); });
+    return caught([&] { return PassingOffice::apply(changes); });
   }
   Result<RecordDetail> get(const RecordId& id) override {
-    return steadily([&] { return PassingOffice::get(id); });
+    return caught([&] { return PassingOffice::get(id); });
   }
   Result<Page> list(const Query& query) override {
-    return steadily([&] { return PassingOffice::list(query); });
+    return caught([&] { return PassingOffice::list(query); });
   }
   Result<Aggregate> aggregate(const AggregateRequest& request) override {
-    return steadily([&] { return PassingOffice::aggregate(request); });
+    return caught([&] { return PassingOffice::aggregate(request); });
   }
   Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
                                    const ClaimFrom& from) override {
-    return steadily([&] { return PassingOffice::claim(limit, now, lease_for, from); });
+    return caught([&] { return PassingOffice::claim(limit, now, lease_for, from); });
   }
   Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, TimePoint now,
                                   Millis lease_for) override {
-    return steadily([&] { return PassingOffice::renew(leases, now, lease_for); });
+    return caught([&] { return PassingOffice::renew(leases, now, lease_for); });
   }
 
  private:
   template <typename Body>
-  static auto steadily(const Body& body) -> decltype(body()) {
+  static auto caught(const Body& body) -> decltype(body()) {
     try {
       return body();
     } catch (const std::exception& thrown) {
