@@ -27,7 +27,6 @@ namespace {
 constexpr std::size_t most_ids = 1'000;
 constexpr std::size_t most_items = 1'000;
 constexpr std::uint32_t usual_success = 95;
-constexpr std::size_t counted_page = 1'000;
 
 /// What a POST asks for.
 struct Wanted {
@@ -177,18 +176,12 @@ void read_wanted(JsonFields& fields, Wanted& wanted) {
   if (fields.has("expect")) wanted.expect = fields.number("expect");
 }
 
-/// Of the very set that the job is about, counted to the end, unlike a preview.
+/// Of the very set that the job is about.
 Result<void> check_expected(Office& office, const Job& job, std::optional<std::uint64_t> expected) {
   if (!expected) return {};
-  std::uint64_t count = 0;
-  std::optional<JobPlace> place = JobPlace{};
-  while (place) {
-    const auto page = read_slice(office, job, *place, counted_page);
-    if (!page) return page.error();
-    count += page->rows.size();
-    place = page->next;
-  }
-  return check_count(std::min(count, job.spec.limit.value_or(UINT64_MAX)), *expected);
+  const auto count = count_set(office, job);
+  if (!count) return count.error();
+  return check_count(*count, *expected);
 }
 
 std::uint32_t draw() {

@@ -7,11 +7,13 @@
 #include "dlo/core/spelling.h"
 #include "dlo/jobs/job_index.h"
 #include "dlo/jobs/job_step.h"
+#include "dlo/store/count.h"
 
 namespace dlo {
 namespace {
 
 constexpr std::size_t items_page = 500;
+constexpr std::size_t counted_at_once = 1'000;
 constexpr std::size_t most_passed_over = 10'000;  // in one slice
 
 /// What a job did not do: what it refused, what somebody else had changed, what came back, what
@@ -150,6 +152,26 @@ Result<JobSlice> read_slice(Office& office, const Job& job, const JobPlace& afte
   JobSlice slice{std::move(page->rows), std::nullopt, page->partial};
   if (page->next) slice.next = JobPlace{page->next, {}};
   return slice;
+}
+
+Result<std::uint64_t> count_set(Office& office, const Job& job) {
+  const std::uint64_t most = job.spec.limit.value_or(UINT64_MAX);
+  if (!job.spec.from_job) {
+    auto query = query_of(job);
+    if (!query) return query.error();
+    const auto count = count_matching(office, std::move(*query));
+    if (!count) return count.error();
+    return std::min(*count, most);
+  }
+  std::uint64_t count = 0;
+  std::optional<JobPlace> place = JobPlace{};
+  while (place && count < most) {
+    const auto slice = read_slice(office, job, *place, counted_at_once);
+    if (!slice) return slice.error();
+    count += slice->rows.size();
+    place = slice->next;
+  }
+  return std::min(count, most);
 }
 
 }  // namespace dlo

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct JobSlice {
 /// not_found if the job that `from_job` names is gone.
 [[nodiscard]] Result<JobSlice> read_slice(Office& office, const Job& job, const JobPlace& after,
                                           std::size_t limit);
+
+/// How many records a job is about, counted to the end, unlike a preview.
+[[nodiscard]] Result<std::uint64_t> count_set(Office& office, const Job& job);
 
 /// What an item is called to others: "sent" of "sent 2 …".
 [[nodiscard]] std::string_view outcome_name(std::string_view item) noexcept;

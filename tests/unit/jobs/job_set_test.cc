@@ -87,6 +87,20 @@ TEST_F(JobSetTest, SlicesAreSmallAndTogetherEverything) {
     place = slice.next;
   }
   EXPECT_EQ(seen.size(), 434U);
+  EXPECT_EQ(must(count_set(office_, job)), 434U);
+}
+
+TEST_F(JobSetTest, ASetIsCountedToItsEndOrToTheLimitOfTheJob) {
+  die(0, 1'300);
+  JobSpec spec;
+  spec.query = "source:payments";
+  spec.act = Act::archive;
+  const Job all = plan(spec);
+  spec.limit = 1'200;
+  const Job some = must(book_.plan(spec, "j2", "ana", noon));
+  die(1'300, 5);  // not in it
+  EXPECT_EQ(must(count_set(office_, all)), 1'300U);
+  EXPECT_EQ(must(count_set(office_, some)), 1'200U);
 }
 
 TEST_F(JobSetTest, KeysKeepTheirOrder) {
