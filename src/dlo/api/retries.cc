@@ -256,6 +256,9 @@ std::vector<Route> Retries::routes() {
       {"GET", "/v1/retries", Role::reader, Lane::slow, {}, answering([this](const Request&) {
          return statistics();
        })},
+      {"GET", "/metrics", Role::reader, Lane::slow, {}, answering([this](const Request&) {
+         return metrics();
+       })},
       {"POST",
        "/v1/retries/circuits/{name}/open",
        Role::operator_,

@@ -35,6 +35,7 @@ struct RetrySettings {
 };
 
 /// The retry processor of a server, and what can be asked and done about it:
+///   GET  /metrics                           the same numbers, as Prometheus reads them
 ///   GET  /v1/retries                        statistics and alerts of document 002 (S2-25, S2-43)
 ///   POST /v1/retries/circuits/{name}/open   nothing is sent to that executor until it is closed
 ///   POST /v1/retries/circuits/{name}/close
@@ -69,6 +70,7 @@ class Retries {
   void start();
   void say(const std::string& line) const;
   [[nodiscard]] HttpResponse statistics();
+  [[nodiscard]] HttpResponse metrics();
   [[nodiscard]] HttpResponse force(const Request& request, bool open);
   [[nodiscard]] Capacity capacity() const;
   [[nodiscard]] RetryNumbers health(const Aggregate& numbers) const;

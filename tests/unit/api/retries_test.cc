@@ -324,5 +324,27 @@ TEST_F(RetriesTest, ACircuitIsOpenedAndClosedByHand) {
   EXPECT_TRUE(unknown.says("llamaindex")) << unknown;
 }
 
+TEST_F(RetriesTest, TheNumbersAndCircuitsAreThereForPrometheusToo) {  // S2-2, R2-10, issue 5
+  with_capacity(10);
+  run_by([](const Message&, const RunContext&) { return Outcome{}; });
+  for (int i = 0; i < 9; ++i) report(R"("task":{},"error":"timeout")");
+  const Told told = get("/metrics");
+  EXPECT_EQ(told.status(), 200) << told;
+  for (const char* line :
+       {"# TYPE dlo_dead_letters gauge\n", "\ndlo_dead_letters{status=\"pending\"} 9\n",
+        "\ndlo_dlq_size 9\n", "\ndlo_dlq_max_size 10\n", "\ndlo_dlq_utilization_percent 90\n",
+        "# TYPE dlo_dlq_enqueued_total counter\ndlo_dlq_enqueued_total 9\n",
+        "\ndlo_dlq_fallback_total{outcome=\"persisted\"} 9\n",
+        "\ndlo_dlq_fallback_total{outcome=\"in_memory\"} 0\n", "\ndlo_retry_processor_running 1\n",
+        "\ndlo_retry_circuit_state{executor=\"llamaindex\",state=\"closed\"} 1\n",
+        "\ndlo_retry_circuit_state{executor=\"llamaindex\",state=\"open\"} 0\n",
+        "\ndlo_retry_alert{code=\"nearly_full\"} 1\n"}) {
+    EXPECT_TRUE(told.says(line)) << line << "is not in\n" << told;
+  }
+  ask("POST", "/v1/retries/circuits/llamaindex/open");
+  EXPECT_TRUE(
+      get("/metrics").says("dlo_retry_circuit_state{executor=\"llamaindex\",state=\"open\"} 1\n"));
+}
+
 }  // namespace
 }  // namespace dlo::api
