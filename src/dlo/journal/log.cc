@@ -52,7 +52,7 @@ Result<void> Log::start(const std::optional<JournalPosition>& from, const Visito
   written_group_ = synced_group_ = end->next_group - 1;
   previous_crc_ = end->previous_crc;
   // A new segment for every life: what an earlier one left behind is never written again.
-  auto segment = segments_.activate(end->next_segment, 0);
+  auto segment = segments_.activate_first(end->next_segment);
   if (!segment) return segment.error();
   active_ = std::move(*segment);
   first_in_it_ = next_sequence_;

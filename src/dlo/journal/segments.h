@@ -46,6 +46,10 @@ class Segments {
   /// survives the machine only after `FileSystem::sync_names`.
   Result<SegmentPtr> activate(std::uint64_t number, std::uint64_t room);
 
+  /// The first of a life. On a full disk it may be shorter than the others, so that those who make
+  /// room can begin: what they write is little.
+  Result<SegmentPtr> activate_first(std::uint64_t number);
+
   /// Has a spare file made, unless there is one.
   void ready_next();
   /// Waits until there is a spare file, so that `activate` finds one; or says why there is none.

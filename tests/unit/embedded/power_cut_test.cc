@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include "support/eventually.h"
+#include "support/small_disk.h"
 #include "unit/embedded/shop.h"
 
 namespace dlo::testing {
@@ -222,6 +224,48 @@ TEST(AFullDisk, RefusesPublicationsAndLetsConsumersMakeRoom) {
   must(shop.queues->tidy());
   shop.publish("there is room again");
   EXPECT_EQ(shop.take_ids(5).size(), 1U);
+}
+
+int goes_on_after_a_restart(const std::string& disk) {
+  EmbeddedOptions settings;
+  settings.journal.segment_size = 4U << 20U;
+  SourceOptions jobs;
+  jobs.source = "jobs";
+  std::size_t taken = 0;
+  {
+    const auto queues = must(EmbeddedQueues::open(disk, noon, settings));
+    const auto queue = must(queues->declare(jobs));
+    const std::vector<Publication> list(
+        16,
+        Publication{std::make_shared<const Message>(Message{.payload = std::string(10'000, 'x')}),
+                    {},
+                    {},
+                    {}});
+    while (queue->publish(list, noon)) taken += list.size();
+    EXPECT_OR_RETURN(taken > 100);
+  }
+  const auto queues = must(EmbeddedQueues::open(disk, noon, settings));
+  const auto queue = must(queues->declare(jobs));
+  std::size_t done = 0;
+  while (true) {
+    const auto got = must(queue->receive({100, 30s, 0ms}, noon));
+    if (got.empty()) break;
+    std::vector<Settlement> endings;
+    for (const Delivery& each : got) endings.push_back({each.lease, Completed{}});
+    must(queue->settle(endings, noon));
+    done += got.size();
+  }
+  EXPECT_OR_RETURN(done == taken);
+  must(queues->tidy());
+  const Publication next{std::make_shared<const Message>(Message{.id = "next"}), {}, {}, {}};
+  EXPECT_OR_RETURN(eventually([&] { return queue->publish({&next, 1}, noon).has_value(); }));
+  return 0;
+}
+
+TEST(AFullDisk, IsOpenedAgainSoThatConsumersCanMakeRoom) {
+  const int answer = on_small_disk("10", goes_on_after_a_restart);
+  if (answer == no_mounts) GTEST_SKIP() << "this machine lets nobody mount a small disk";
+  EXPECT_EQ(answer, 0);
 }
 
 TEST(AHugeMessage, ComesBackWholeAndATooLargeListIsRefused) {

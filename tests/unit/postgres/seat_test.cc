@@ -11,8 +11,12 @@ class PostgresSeat : public ::testing::Test {
   void SetUp() override { SKIP_WITHOUT_SERVER(schema_ = std::make_unique<OwnSchema>()); }
   Result<std::unique_ptr<PostgresOffice>> open_as(const std::string& name) {
     PostgresOptions options = schema_->options();
-    options.serves_as = name;
+    options.serves_as = named(name);
     return PostgresOffice::open(schema_->address(), options);
+  }
+  /// Others test beside us on the same server.
+  [[nodiscard]] std::string named(const std::string& name) const {
+    return name + " of " + schema_->name();
   }
   Result<std::vector<Applied>> die(PostgresOffice& office, std::uint64_t number) {
     return office.apply(std::vector<Change>{a_death(number)});
@@ -22,7 +26,7 @@ class PostgresSeat : public ::testing::Test {
     (void)schema_->person().ask(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = "
         "convert_from($1, 'UTF8')",
-        postgres::Params(name));
+        postgres::Params(named(name)));
   }
   std::unique_ptr<OwnSchema> schema_;
 };
@@ -32,7 +36,7 @@ TEST_F(PostgresSeat, ASecondServerIsRefusedAndToldWhoServes) {
   const auto second = open_as("dlo on node-b");
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::refused);
-  EXPECT_NE(second.error().detail.find("'dlo on node-a' from "), std::string::npos)
+  EXPECT_NE(second.error().detail.find("'" + named("dlo on node-a") + "' from "), std::string::npos)
       << second.error().detail;
   EXPECT_TRUE(die(*first, 1)) << "the first noticed nothing";
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dlo/journal/format.h"
+
 namespace dlo::embedded {
 namespace {
 
@@ -84,6 +86,8 @@ void Mend::doubt_all() {
 }
 
 void Mend::lose(const LostRecords& lost) {
+  // A seal says nothing of messages.
+  if (lost.type == journal_format::seal_type && lost.first == lost.last) return;
   mending_ = true;
   const auto type = static_cast<RecordType>(lost.type);
   if (lost.type == 0 || lost.type > newest_type) {
