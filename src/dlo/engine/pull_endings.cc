@@ -55,18 +55,14 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
   const std::string& error = told.empty() ? delivery.last_error : told;  // I9
   Poison poison{poisoned->abandon_count, decided.limit, error, {}};
   const auto& owner = delivery.message->owner;
-  Counters counters = decided.counters;
-  if (owner) {
-    poison.activity = owner->activity;
-    counters.abandon = poisoned->abandon_count;  // what the poison book shows
-  }
+  if (owner) poison.activity = owner->activity;
   Failure failure;
   failure.type = "Poison";
   failure.text = error;
   Decision decision;
   decision.verdict = DeadLetterAs{poison_reason(rules.profile()),
                                   owner ? describe(poison) : describe(poison, "message"), true};
-  decision.counters = counters;
+  decision.counters = decided.counters;
   decision.category = name_of(ErrorClass::poison);
   return condemn(rules, out, std::move(decision), std::move(failure), now, ran);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dlo/core/abandon.h"
 #include "dlo/engine/trail.h"
 
 namespace dlo {
@@ -69,6 +70,12 @@ DeadLetter build_record(const RecordInput& input) {
   if (record.category.empty() && classified != earlier.rend()) {
     record.category = classified->category;
     record.rule = classified->rule;
+  }
+  if (const auto* death = std::get_if<DeadLetterAs>(&input.decision.verdict);
+      record.message->owner && death != nullptr && death->exhausted) {
+    // One number in the book, the SQL views and what the owner is told: whichever count killed it.
+    record.counters.abandon = poison_count(input.rules.profile(), record.counters);
+    record.category = name_of(ErrorClass::poison);
   }
   record.fingerprint = fingerprint_of(record.failure, record.message->event_type, record.reason);
   return record;

@@ -71,6 +71,30 @@ TEST_F(PullAbandon, APoisonedMessageIsCalledWhatItIs) {  // S3-11, S3-12
   EXPECT_TRUE(record.description.starts_with("poison: message was")) << record.description;
 }
 
+TEST_F(PullAbandon, AnItemOfARuntimeIsPoisonHoweverItsCountWasUsedUp) {  // S3-12, S3-16
+  owner_ = Owner{.instance = "i-1"};
+  use("durable");
+  const auto failing = live("fails", [](std::uint32_t) { return failed("no"); });
+  EXPECT_EQ(failing.record.record.counters.abandon, 5U);
+  EXPECT_EQ(failing.record.record.category, "poison");
+  use("durable+safe");
+  send("is lost");
+  for (int i = 0; i < 8; ++i) {
+    (void)receive();
+    clock_.advance(1h);
+  }
+  Query query;
+  query.message_id = "is lost";
+  const auto lost = must(kept_.list(query)).rows;
+  ASSERT_EQ(lost.size(), 1U);
+  const DeadLetter record = must(kept_.get(lost[0].id)).record;
+  EXPECT_GE(record.counters.abandon, 5U);
+  EXPECT_EQ(record.counters.abandon,
+            poison_count(must(find_profile("durable+safe")), record.counters))
+      << "as the runtime tells its owner";
+  EXPECT_EQ(record.category, "poison");
+}
+
 TEST_F(PullAbandon,
        AnAbandonedMessageComesBackAfterItsDelayAndIsPoisonedWhenForced) {  // S3-22..26
   use("durable");

@@ -51,6 +51,7 @@ class PullDeskTest : public ::testing::Test {
     message->id = id;
     message->payload = "x";
     message->expires_at = expires;
+    message->owner = owner_;
     Publication publication;
     publication.message = std::move(message);
     must(broker_->publish({&publication, 1}, clock_.instant()));
@@ -70,6 +71,7 @@ class PullDeskTest : public ::testing::Test {
   }
   SourceStats stats() { return must(broker_->stats(clock_.instant())); }
 
+  std::optional<Owner> owner_;  // of what is sent from now on
   ManualClock clock_{noon};
   MemoryOffice kept_;
   FailingOffice office_{kept_};
