@@ -147,7 +147,7 @@ std::optional<TimePoint> JobRunner::turn(Lane& lane) {
 TimePoint JobRunner::keep_house() {
   const TimePoint now = clock_.now();
   if (now >= archive_at_) {
-    (void)archive_old(office_, targets_, now);
+    (void)archive_old(office_, targets_, now, stop_.get_token());
     archive_at_ = now + archive_every;
   }
   if (now >= keep_at_) {

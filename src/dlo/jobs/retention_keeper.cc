@@ -74,7 +74,8 @@ class Sweep {
 
 }  // namespace
 
-Result<std::size_t> archive_old(Office& office, const ReplayTargets& targets, TimePoint now) {
+Result<std::size_t> archive_old(Office& office, const ReplayTargets& targets, TimePoint now,
+                                const std::stop_token& stop) {
   std::size_t archived = 0;
   Query query;
   query.statuses = {Status::exhausted};
@@ -91,7 +92,7 @@ Result<std::size_t> archive_old(Office& office, const ReplayTargets& targets, Ti
     if (!done) return done.error();
     archived += *done;
     query.after = page->next;
-  } while (query.after);
+  } while (query.after && !stop.stop_requested());
   return archived;
 }
 

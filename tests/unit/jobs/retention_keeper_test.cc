@@ -61,6 +61,14 @@ TEST_F(RetentionKeeperTest, WhatIsStillRetriedOrHasNoSuchRuleStays) {  // S2-45
   EXPECT_EQ(sweep(noon + days{400}), 0U);
 }
 
+TEST_F(RetentionKeeperTest, AStopIsHeardBetweenTwoPages) {
+  for (std::size_t i = 0; i < 450; ++i) exhaust(i, "workflow", noon);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(must(archive_old(office_, {}, noon + days{8}, stop.get_token())), 200U);
+  EXPECT_EQ(sweep(noon + days{8}), 250U) << "the rest the next time";
+}
+
 TEST_F(RetentionKeeperTest, MoreThanOnePageIsArchivedAndTheTrailNamesEach) {
   for (std::size_t i = 0; i < 450; ++i) exhaust(i, "workflow", noon);
   exhaust(450, "workflow", noon + days{5});
