@@ -31,7 +31,14 @@ void Scanner::header_value(std::size_t begin, std::size_t end) {
     if (!is_masked(slice(rest, to))) hide(rest, to);
     return;
   }
-  if (is_one_of(scheme, tables::token_schemes)) return;  // the main loop meets it next
+  if (is_one_of(scheme, tables::token_schemes)) {
+    // In a header no sentence goes on here: a long word is a token, also one of letters alone.
+    constexpr std::size_t longest_word = 16;
+    const std::size_t rest = skip(scheme_end, is_blank);
+    const std::size_t to = skip(rest, is_token68);
+    if (rest > scheme_end && to - rest >= longest_word) hide(rest, to);
+    return;  // the main loop meets what is shorter
+  }
   const std::size_t to = skip(start, is_token68);
   if (looks_random(slice(start, to))) hide(start, to);
 }

@@ -66,6 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Urls, Secrets, ::testing::ValuesIn<Row>({
 INSTANTIATE_TEST_SUITE_P(Headers, Secrets, ::testing::ValuesIn<Row>({
     {"Bearer", "401 for Authorization: Bearer abc123def456.ghi; retry in 5 s", "401 for Authorization: Bearer ***; retry in 5 s"},
     {"Basic", "Authorization: Basic QWxhZGRpbjpvcGVu", "Authorization: Basic ***"},
+    {"BearerOfLetters", "Authorization: Bearer mfXqLwpZtrYsKdQvBnHg", "Authorization: Bearer ***"},
     {"BearerAlone", "sent 'Bearer 0123456789abcdef' to x", "sent 'Bearer ***' to x"},
     {"Curl", R"(curl -H "Authorization: Bearer tok3n-abcdefg" https://x)", R"(curl -H "Authorization: Bearer ***" https://x)"},
     {"Digest", "Authorization: Digest username=\"u\", response=\"6629fae4\"\nnext", "Authorization: Digest ***\nnext"},
