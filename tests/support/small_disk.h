@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/require.h"
 #include "support/temporary_directory.h"
 
 namespace dlo::testing {
@@ -42,6 +43,19 @@ inline int on_small_disk(const char* megabytes,
   if (child < 0 || ::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
   return WEXITSTATUS(status);
 }
+
+/// In a test: `body` answers 0 on a disk of so many megabytes. Skipped where nobody may mount one;
+/// under DLO_REQUIRE=mounts that is a failure.
+#define EXPECT_ON_SMALL_DISK(megabytes, body)                                 \
+  do {                                                                        \
+    const int answer = ::dlo::testing::on_small_disk(megabytes, body);        \
+    const char* const nobody = "this machine lets nobody mount a small disk"; \
+    if (answer == ::dlo::testing::no_mounts) {                                \
+      if (::dlo::testing::is_required("mounts")) FAIL() << nobody;            \
+      GTEST_SKIP() << nobody;                                                 \
+    }                                                                         \
+    EXPECT_EQ(answer, 0);                                                     \
+  } while (false)
 
 #define EXPECT_OR_RETURN(condition)                                              \
   if (!(condition)) {                                                            \

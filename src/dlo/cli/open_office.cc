@@ -59,13 +59,19 @@ Result<KeyRing> read_key_file(const std::string& path) {
 
 namespace {
 
-Result<OpenedOffice> open_in_directory(const std::string& directory, const Opening& opening,
-                                       bool index_payloads) {
-  SqliteOptions options;
+/// What every kind of office can be told.
+template <typename Options>
+Options options_of(const Opening& opening, bool index_payloads) {
+  Options options;
   options.read_only = opening.read_only;
   options.unsearched_payloads = opening.unsearched_payloads;
   options.index_payloads = index_payloads;
-  auto office = SqliteOffice::open(directory, options);
+  return options;
+}
+
+Result<OpenedOffice> open_in_directory(const std::string& directory, const Opening& opening,
+                                       bool index_payloads) {
+  auto office = SqliteOffice::open(directory, options_of<SqliteOptions>(opening, index_payloads));
   if (!office) return office.error();
   return OpenedOffice{std::move(*office), "", {}, nullptr};
 }
@@ -73,10 +79,7 @@ Result<OpenedOffice> open_in_directory(const std::string& directory, const Openi
 #ifdef DLO_WITH_POSTGRES
 Result<OpenedOffice> open_in_database(const std::string& address, const Opening& opening,
                                       bool index_payloads) {
-  PostgresOptions options;
-  options.read_only = opening.read_only;
-  options.unsearched_payloads = opening.unsearched_payloads;
-  options.index_payloads = index_payloads;
+  auto options = options_of<PostgresOptions>(opening, index_payloads);
   options.serves_as = opening.serves_as.empty() ? "dlo" : opening.serves_as;
   auto office = PostgresOffice::open(address, options);
   if (!office) return office.error();

@@ -40,21 +40,18 @@ int fills_up_and_goes_on(const std::string& disk) {
 }
 
 TEST(SqliteDisk, AFullDiskIsSaidLosesNothingAndPasses) {
-  const int answer = on_small_disk("8", fills_up_and_goes_on);
-  if (answer == no_mounts) GTEST_SKIP() << "this machine lets nobody mount a small disk";
-  EXPECT_EQ(answer, 0);
+  EXPECT_ON_SMALL_DISK("8", fills_up_and_goes_on);
 }
 
 TEST(SqliteDisk, AnOfficeThatDoesNotFitIsRefusedAsFull) {
-  const int answer = on_small_disk("1", [](const std::string& disk) {
+  const auto body = [](const std::string& disk) {
     write_bytes(disk + "/ballast", std::string((1U << 20U) - 8192, 'b'));
     const auto opened = SqliteOffice::open(disk);
     EXPECT_OR_RETURN(!opened);
     EXPECT_OR_RETURN(opened.error().code == Code::full);
     return 0;
-  });
-  if (answer == no_mounts) GTEST_SKIP() << "this machine lets nobody mount a small disk";
-  EXPECT_EQ(answer, 0);
+  };
+  EXPECT_ON_SMALL_DISK("1", body);
 }
 
 }  // namespace
