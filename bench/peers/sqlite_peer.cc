@@ -1,5 +1,6 @@
-// SQLite as a queue in the program itself: WAL, synchronous=FULL, one connection behind a lock.
-// SQLite has no group commit, so each caller's transaction syncs by itself.
+// SQLite as a queue in the program itself: WAL, one connection behind a lock. synchronous=FULL:
+// SQLite has no group commit, so each caller's transaction syncs by itself. `FOLDER?NORMAL`:
+// synchronous=NORMAL, which syncs at checkpoints only.
 #include <memory>
 #include <mutex>
 #include <sqlite3.h>
@@ -81,7 +82,6 @@ std::int64_t wall_millis(std::chrono::seconds from_now = {}) {
 // state: 0 waits (ready once `due`), 1 leased until `due`, 2 dead
 constexpr auto schema = R"(
 PRAGMA journal_mode = WAL;
-PRAGMA synchronous = FULL;
 PRAGMA cache_size = -65536;
 CREATE TABLE q(id INTEGER PRIMARY KEY, state INT NOT NULL DEFAULT 0, attempts INT NOT NULL DEFAULT 0,
                due INT NOT NULL DEFAULT 0, body TEXT, reason TEXT);
@@ -106,8 +106,10 @@ const char* settle_sql(Fate fate) {
 
 class SqlitePeer final : public Peer {
  public:
-  SqlitePeer(const std::string& folder, const Bodies& bodies)
-      : database_(folder + "/queue.db"), bodies_(bodies) {
+  SqlitePeer(const std::string& where, const Bodies& bodies)
+      : database_(where.substr(0, where.find('?')) + "/queue.db"), bodies_(bodies) {
+    database_.run(where.ends_with("?NORMAL") ? "PRAGMA synchronous = NORMAL"
+                                             : "PRAGMA synchronous = FULL");
     database_.run(schema);
   }
 
