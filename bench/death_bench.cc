@@ -2,7 +2,7 @@
 // them, runs a handler that refuses each, appends their records to a SQLite office and settles the
 // queue; the office alone takes like records in lists of 512 from one caller, on the same disk.
 //
-//   death_bench [--rounds 5] [--seconds 3] [--directory .]
+//   death_bench [--rounds 5] [--seconds 6] [--directory .]
 //
 // Each round measures the office first, then the engine; the ratio is the median over rounds.
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 struct Settings {
   std::size_t rounds = 5;
-  double seconds = 3;
+  double seconds = 6;
   std::string directory = ".";
 };
 

@@ -6,8 +6,8 @@
 // Rounds are interleaved, each side keeps its own file, medians of rates are compared. With --keep
 // the office stays, and each part can be run by itself in a fresh process.
 //   retries_bench [--part all|fill|idle|due] [--keep DIRECTORY] [--records 1000000] [--rounds 5]
-//                 [--first 0] [--rate 200] [--for 8] [--at-once 8] [--directory /tmp]
-// --first goes on with a fill: so many are there already.
+//                 [--first 0] [--rate 200] [--for 8] [--waves 0] [--at-once 8] [--directory /tmp]
+// --first goes on with a fill: so many are there already. --waves N measures --rate alone, N times.
 
 #include <atomic>
 #include <chrono>
@@ -228,9 +228,10 @@ void rest(const std::string& below, std::size_t at_once) {
               resident());
 }
 
-/// Doubles the rate until it is not sustained, then goes back by eighths of the last step.
+/// Doubles the rate until it is not sustained, then goes back by eighths of the last step; with
+/// `waves`, so many at this rate and no other.
 void find_rate(const std::string& below, std::uint64_t rate, std::uint64_t for_seconds,
-               std::size_t at_once) {
+               std::size_t at_once, std::uint64_t waves) {
   Room room(below + "/scheduled", at_once);
   room.start();
   // No number twice, however often this is run on one office.
@@ -249,8 +250,9 @@ void find_rate(const std::string& below, std::uint64_t rate, std::uint64_t for_s
     return seen.is_sustained();
   };
   std::printf("| rate | begun | late | behind the last | |\n|---|---|---|---|---|\n");
-  while (is_sustained(rate)) rate *= 2;
-  for (std::uint64_t each = rate - rate / 8; each > rate / 2; each -= rate / 8) {
+  for (std::uint64_t wave = 0; wave < waves; ++wave) (void)is_sustained(rate);
+  while (waves == 0 && is_sustained(rate)) rate *= 2;
+  for (std::uint64_t each = rate - rate / 8; waves == 0 && each > rate / 2; each -= rate / 8) {
     if (is_sustained(each)) break;
   }
   std::printf("sustained with p99 < 100 ms: %llu/s; RssAnon %.1f MB\n",
@@ -270,7 +272,8 @@ int run(int argc, char** argv) {
   if (part == "all" || part == "idle") rest(below, at_once);
   if (part == "all" || part == "due") {
     find_rate(below, std::stoull(option(argc, argv, "rate", "200")),
-              std::stoull(option(argc, argv, "for", "8")), at_once);
+              std::stoull(option(argc, argv, "for", "8")), at_once,
+              std::stoull(option(argc, argv, "waves", "0")));
   }
   return 0;
 }
