@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "dlo/core/endings.h"
+
 namespace dlo {
 namespace {
 
@@ -21,8 +23,9 @@ std::uint32_t narrowed(std::uint64_t count) noexcept {
 }
 
 /// What a check looks at, or what it would if each abandon had been an execution that failed.
-std::uint64_t seen_by(const Check& check, const Counters& counters) noexcept {
-  const std::uint64_t own = value_of(counters, check.counter);
+std::uint64_t seen_by(const Profile& profile, const Check& check,
+                      const Counters& counters) noexcept {
+  const std::uint64_t own = count_for(profile, check.counter, counters);
   if (counters.abandon == 0) return own;
   Counters failed;
   failed.fetch = failed.attempt = failed.failure = failed.abandon = counters.abandon;
@@ -30,9 +33,12 @@ std::uint64_t seen_by(const Check& check, const Counters& counters) noexcept {
   return std::max(own, value_of(failed, check.counter));
 }
 
-bool trips(const Check& check, const Counters& counters) noexcept {
-  const std::uint64_t count = seen_by(check, counters);
-  return check.comparison == Comparison::greater ? count > check.limit : count >= check.limit;
+bool is_beyond(const Check& check, std::uint64_t count, std::uint32_t limit) noexcept {
+  return check.comparison == Comparison::greater ? count > limit : count >= limit;
+}
+
+bool trips(const Profile& profile, const Check& check, const Counters& counters) noexcept {
+  return is_beyond(check, seen_by(profile, check, counters), check.limit);
 }
 
 /// Whether the check before the next run sees the abandons, or the claims they ended, by itself.
@@ -45,14 +51,12 @@ bool reaches_limit(const Profile& profile, const Counters& after,
                    const std::optional<std::uint32_t>& limit_of_call) noexcept {
   const auto& check = profile.post_check;
   if (limit_of_call) {
-    const std::uint64_t own = check ? value_of(after, check->counter) : 0;
+    const std::uint64_t own = check ? count_for(profile, check->counter, after) : 0;
     return std::max<std::uint64_t>(after.abandon, own) >= *limit_of_call;
   }
-  if (check) return trips(*check, after);
+  if (check) return trips(profile, *check, after);
   if (!profile.pre_check || after.abandon == 0 || counts_itself(*profile.pre_check)) return false;
-  Counters abandons;  // its own count is looked at when the item comes back
-  abandons.abandon = after.abandon;
-  return trips(*profile.pre_check, abandons);
+  return trips(profile, *profile.pre_check, after);
 }
 
 }  // namespace
@@ -73,7 +77,7 @@ AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
 std::uint32_t poison_count(const Profile& profile, const Counters& counters) noexcept {
   std::uint64_t count = counters.abandon;
   for (const auto* check : {&profile.pre_check, &profile.post_check}) {
-    if (*check) count = std::max(count, value_of(counters, (*check)->counter));
+    if (*check) count = std::max(count, count_for(profile, (*check)->counter, counters));
   }
   return narrowed(count);
 }

@@ -50,11 +50,11 @@ struct AbandonDecision {
 /// the start of what is_execution() calls one, and of nothing else.
 /// - Without `increment_count` the item was never processed, so the claim goes back (S3-30, I8): a
 ///   buffer that expires can never poison under a profile that also counts fetches.
-/// - The profile's check sees its own count, or what it would be had every counted abandon been an
-///   execution that failed, whichever is higher. So whoever only abandons executes as often as
-///   whoever only fails (the third retry of workflow is its fourth execution), and no profile can
-///   be abandoned for ever. Where the only check is before the run it is asked here, unless it
-///   will see the abandons or claims by itself then (durable-fetch).
+/// - The profile's check sees its own count (count_for), or what it would be had every counted
+///   abandon been an execution that failed, whichever is higher. So whoever abandons and fails by
+///   turns executes as often as whoever only fails (the third retry of workflow is its fourth
+///   execution), and no profile can be abandoned for ever. Where the only check is before the run
+///   it is asked here, unless it will see the claims by itself then (durable-fetch).
 /// - A limit given with the call is one of abandons: they, or the profile's own count if that is
 ///   higher, are compared with `>=`.
 /// - `force_poison` without increment answers the current count.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "dlo/core/endings.h"
 #include "dlo/core/given_up.h"
 #include "dlo/core/spelling.h"
 
@@ -136,7 +137,7 @@ std::uint32_t RuleBook::limit_for(std::string_view category) const {
 
 bool RuleBook::trips(const Check& check, const Counters& counters,
                      std::uint32_t limit) const noexcept {
-  const std::uint64_t count = value_of(counters, check.counter);
+  const std::uint64_t count = count_for(profile_, check.counter, counters);
   return check.comparison == Comparison::greater ? count > limit : count >= limit;
 }
 
@@ -147,8 +148,8 @@ std::string RuleBook::reason_for(const Failure& failure, const std::string& othe
 DeadLetterAs RuleBook::death_by(const Check& check, const Counters& counters, std::uint32_t limit,
                                 const Failure& failure) const {
   return {reason_for(failure, check.reason),
-          fill_in(check.description,
-                  {value_of(counters, check.counter), limit, failure.text, failure.type}),
+          fill_in(check.description, {count_for(profile_, check.counter, counters), limit,
+                                      failure.text, failure.type}),
           true};
 }
 
@@ -158,7 +159,7 @@ Decision RuleBook::before_run(const Counters& counters, std::string_view last_er
     Failure known;
     known.text = last_error;
     return {death_by(*check, counters, check->limit, known),
-            counters,
+            after_crash(counters),
             {},
             {},
             "pre-check: the limit was reached before this run"};
@@ -167,9 +168,7 @@ Decision RuleBook::before_run(const Counters& counters, std::string_view last_er
 }
 
 std::uint32_t RuleBook::crashes(const Counters& counters) const noexcept {
-  // Where failures are abandons, both counts tell of them.
-  std::uint64_t told = std::uint64_t{counters.failure} + counters.abandon;
-  if (profile_.failure_abandons) told = std::max(counters.failure, counters.abandon);
+  const std::uint64_t told = reported_ends(profile_, counters);
   return static_cast<std::uint32_t>(counters.attempt -
                                     std::min<std::uint64_t>(counters.attempt, told));
 }
@@ -369,7 +368,7 @@ std::string_view name_of(const Verdict& verdict) noexcept {
 Decision given_up(Decision decision, const Profile& profile, const Failure& failure) {
   if (!std::holds_alternative<RetryAt>(decision.verdict)) return decision;
   const auto& check = profile.post_check ? profile.post_check : profile.pre_check;
-  const std::uint64_t count = check ? value_of(decision.counters, check->counter) : 0;
+  const std::uint64_t count = check ? count_for(profile, check->counter, decision.counters) : 0;
   const Blanks blanks{count, count, failure.text, failure.type};
   const ReasonNames& names = profile.reasons;
   decision.verdict = DeadLetterAs{

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dlo/core/duration.h"
+#include "dlo/core/endings.h"
 #include "dlo/core/redact.h"
 #include "dlo/core/spelling.h"
 
@@ -30,10 +31,10 @@ Counters before_start(Counters counters) {
 
 /// `death` is what the check ended in, null if it let the message live. The reason is the verdict's
 /// own: some profiles name the type of the error instead of the check's reason.
-std::string sentence(const Check& check, const Counters& counters, std::uint32_t limit,
-                     const DeadLetterAs* death) {
+std::string sentence(const Profile& profile, const Check& check, const Counters& counters,
+                     std::uint32_t limit, const DeadLetterAs* death) {
   return std::string(name_of(check.counter)) + " " +
-         std::to_string(value_of(counters, check.counter)) +
+         std::to_string(count_for(profile, check.counter, counters)) +
          (death != nullptr ? " is " : " is not ") + std::string(name_of(check.comparison)) + " " +
          std::to_string(limit) + (death != nullptr ? ": dead letter " + death->reason : "");
 }
@@ -109,7 +110,7 @@ class Explainer {
     const Decision decision = book_.before_run(claimed, question_.outcome.failure.text);
     out_.ran = std::holds_alternative<Run>(decision.verdict);
     const auto* death = std::get_if<DeadLetterAs>(&decision.verdict);
-    if (check) say("pre_check", sentence(*check, claimed, check->limit, death));
+    if (check) say("pre_check", sentence(book_.profile(), *check, claimed, check->limit, death));
     if (!out_.ran) take(decision);
     return out_.ran;
   }
@@ -195,7 +196,7 @@ class Explainer {
     const bool asked =
         std::holds_alternative<RetryAt>(out_.verdict) || (dead != nullptr && dead->exhausted);
     if (!check || !asked || uncounted_crash()) return;
-    say("post_check", sentence(*check, out_.counters_after, out_.limit, dead));
+    say("post_check", sentence(book_.profile(), *check, out_.counters_after, out_.limit, dead));
   }
 
   void explain_delay(const Counters& at_run) {

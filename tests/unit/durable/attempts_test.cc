@@ -96,7 +96,7 @@ TEST_F(Attempts, ARunThatWasCutOffIsTold) {
   EXPECT_EQ(found.attempts[0].outcome, OutcomeKind::failed);
 }
 
-/// An office that cannot be asked.
+/// An office that cannot be asked, or cannot take anything.
 class SilentOffice final : public PassingOffice {
  public:
   using PassingOffice::PassingOffice;
@@ -104,7 +104,12 @@ class SilentOffice final : public PassingOffice {
     if (down) return Error{Code::unavailable, "test", "the office is down"};
     return inner().get(id);
   }
+  Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
+    if (full) return Error{Code::full, "test", "the disk is full"};
+    return inner().apply(changes);
+  }
   bool down = false;
+  bool full = false;
 };
 
 TEST_F(Attempts, AFetchThatCannotAskTheOfficeCostsNothing) {  // GEN-02, I8
