@@ -77,7 +77,11 @@ AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
 std::uint32_t poison_count(const Profile& profile, const Counters& counters) noexcept {
   std::uint64_t count = counters.abandon;
   for (const auto* check : {&profile.pre_check, &profile.post_check}) {
-    if (*check) count = std::max(count, count_for(profile, (*check)->counter, counters));
+    if (!*check) continue;
+    const CounterName counter = (*check)->counter;
+    const bool owed_only = counter == CounterName::next_retry && counters.retry == 0 &&
+                           counters.attempt == 0;  // the number of a retry, and nothing ran yet
+    if (!owed_only) count = std::max(count, count_for(profile, counter, counters));
   }
   return narrowed(count);
 }
@@ -109,11 +113,14 @@ std::string describe(const Poison& poison, std::string_view what) {
   } else {
     text += what;
   }
-  // Below the limit it can only have been asked for: saying "exceeded" would be untrue.
-  text +=
-      poison.abandon_count < poison.max_abandons ? " was poisoned on request after " : " exceeded ";
-  text += std::to_string(poison.abandon_count);
-  text += poison.abandon_count == 1 ? " abandon" : " abandons";
+  // Below the limit, or with none, it can only have been asked for: "exceeded" would be untrue.
+  const bool asked = poison.abandon_count < poison.max_abandons || poison.max_abandons == 0;
+  const std::uint32_t abandons = poison.abandons.value_or(poison.abandon_count);
+  const std::uint32_t count = asked ? abandons : poison.abandon_count;
+  text += asked ? " was poisoned on request after " : " exceeded ";
+  text += std::to_string(count);
+  text += count == abandons ? " abandon" : " attempt";
+  if (count != 1) text += "s";
   text += " (max " + std::to_string(poison.max_abandons) + ")";
   if (poison.last_error && !poison.last_error->empty()) text += ": " + *poison.last_error;
   return text;

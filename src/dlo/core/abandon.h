@@ -76,7 +76,8 @@ struct Poison {
   std::uint32_t abandon_count = 0;
   std::uint32_t max_abandons = 0;
   std::optional<std::string> last_error;
-  std::optional<Activity> activity;  // empty: message_type is Orchestration
+  std::optional<Activity> activity;         // empty: message_type is Orchestration
+  std::optional<std::uint32_t> abandons{};  // how many of the count were; empty: all of them
   bool operator==(const Poison&) const = default;
 };
 inline constexpr ErrorClass category_of(const Poison& /*unused*/) noexcept {
@@ -85,8 +86,8 @@ inline constexpr ErrorClass category_of(const Poison& /*unused*/) noexcept {
 [[nodiscard]] constexpr bool is_retryable(ErrorClass value) noexcept {
   return value == ErrorClass::infrastructure;
 }
-/// "poison: orchestration exceeded 5 abandons (max 5): last error". `what` it is called if it is no
-/// activity.
+/// "poison: orchestration exceeded 5 abandons (max 5): last error", or "attempts" where not all of
+/// the count were abandons. `what` it is called if it is no activity.
 [[nodiscard]] std::string describe(const Poison& poison, std::string_view what = "orchestration");
 
 }  // namespace dlo

@@ -43,9 +43,8 @@ Profile standard() {
   p.name = "standard";
   p.summary = "5 attempts, 1 s doubling to 5 min with full jitter; unknown errors are retried";
   p.limit = 5;
-  p.pre_check = {
-      CounterName::attempt, Comparison::at_least, 5, "MaxAttemptsExceeded",
-      "All {limit} attempts were used up and none reported its end. Last error: {error}"};
+  p.pre_check = {CounterName::attempt, Comparison::at_least, 5, "MaxAttemptsExceeded",
+                 "All {limit} attempts were used up. Last error: {error}"};
   p.post_check = {CounterName::attempt, Comparison::at_least, 5, "MaxAttemptsExceeded",
                   "Attempt {count} of {limit} failed. Last error: {error}"};
   p.rules = {

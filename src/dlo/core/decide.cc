@@ -26,8 +26,9 @@ struct Blanks {
 };
 
 /// Puts values into a description. Values are not looked into: an error text that says {limit}
-/// stays as it is.
-std::string fill_in(std::string_view text, const Blanks& blanks) {
+/// stays as it is. A sentence that is to end in the error says so if there is none.
+std::string fill_in(std::string_view text, Blanks blanks) {
+  if (blanks.error.empty() && text != "{error}") blanks.error = "no error was reported";
   std::string out;
   while (!text.empty()) {
     const std::size_t open = std::min(text.find('{'), text.size());

@@ -12,6 +12,8 @@ Poison poison_of(const Delivery& delivery, const AbandonDecision& decision,
     poison.abandon_count = poisoned->abandon_count;
   }
   poison.max_abandons = decision.limit;
+  const std::uint32_t abandons = decision.counters.abandon;
+  if (abandons != poison.abandon_count) poison.abandons = abandons;
   if (error) {
     poison.last_error = redact(*error);
   } else if (!delivery.last_error.empty()) {

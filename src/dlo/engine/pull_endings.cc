@@ -53,7 +53,7 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
   answer.abandon_count = poisoned->abandon_count;
   const std::string told = options.error_message.value_or("");
   const std::string& error = told.empty() ? delivery.last_error : told;  // I9
-  Poison poison{poisoned->abandon_count, decided.limit, error, {}};
+  Poison poison{poisoned->abandon_count, decided.limit, error, {}, decided.counters.abandon};
   const auto& owner = delivery.message->owner;
   if (owner) poison.activity = owner->activity;
   Failure failure;

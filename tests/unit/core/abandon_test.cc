@@ -113,6 +113,7 @@ INSTANTIATE_TEST_SUITE_P(S3_20, Abandoning, ::testing::ValuesIn<Row>({
     {"ALimitOfRetriesIsReachedByTheThirdRetry",     workflow(), counters(4, 3), counted(),         Poisoned{4}, counters(4, 4), 3},
     {"ALimitOfTheCallIsOneOfAbandonsEverywhere",    workflow(), counters(2, 1), limited(true, 2),  Poisoned{2}, counters(2, 2), 2},
     {"ALimitReachedBeforePoisonsWhatNeverRan",         kafka(), counters(5, 4), limited(false, 4), Poisoned{4}, counters(4, 4), 4},
+    {"WhatNeverRanHasNoCountAtAll",                    kafka(), counters(1, 0), limited(false, 0), Poisoned{0}, counters(0, 0), 0},
 }), [](const auto& row) { return row.param.name; });
 // clang-format on
 
@@ -235,6 +236,17 @@ TEST(PoisonValue, DescribesItselfForPeople) {  // S3-10, S3-11, R3-2
             "poison: orchestration exceeded 1 abandon (max 1)");
   EXPECT_EQ(describe(Poison{2, 5, "bad input", std::nullopt}),
             "poison: orchestration was poisoned on request after 2 abandons (max 5): bad input");
+}
+
+TEST(PoisonValue, CallsOnlyAbandonsAbandons) {
+  EXPECT_EQ(describe(Poison{5, 5, "x", std::nullopt, 2}, "message"),
+            "poison: message exceeded 5 attempts (max 5): x");
+  EXPECT_EQ(describe(Poison{5, 5, "x", std::nullopt, 5}, "message"),
+            "poison: message exceeded 5 abandons (max 5): x");
+  EXPECT_EQ(describe(Poison{1, 5, "", std::nullopt, 0}),
+            "poison: orchestration was poisoned on request after 0 abandons (max 5)");
+  EXPECT_EQ(describe(Poison{0, 0, "", std::nullopt, 0}),
+            "poison: orchestration was poisoned on request after 0 abandons (max 0)");
 }
 
 }  // namespace

@@ -69,10 +69,11 @@ inline std::optional<Death> live(const RuleBook& book, const Outcome& outcome,
                                  Counters counters = {}) {
   Death death;
   Millis previous{0};
+  std::string last_error;
   for (death.claims = 1; death.claims <= 10'000; ++death.claims) {
     ++counters.fetch;
     const bool interrupted = outcome.kind == OutcomeKind::crashed && death.claims > 1;
-    Decision decision = interrupted ? book.resume(counters) : book.before_run(counters);
+    Decision decision = interrupted ? book.resume(counters) : book.before_run(counters, last_error);
     death.before_running = true;
     if (std::holds_alternative<Run>(decision.verdict)) {
       // A crash keeps only what the broker has: the claim and the start mark.
@@ -94,6 +95,7 @@ inline std::optional<Death> live(const RuleBook& book, const Outcome& outcome,
     const auto* retry = std::get_if<RetryAt>(&decision.verdict);
     if (retry == nullptr) return std::nullopt;
     previous = retry->delay;
+    last_error = outcome.failure.text;
     death.waits.push_back(retry->delay);
   }
   return std::nullopt;

@@ -178,6 +178,22 @@ TEST(PreCheck, PutsTheLastErrorIntoTheDescription) {  // I9, R1-6
   EXPECT_EQ(dead.description, "Event was not published in 3 attempts. Last error: broker down");
 }
 
+TEST(Description, SaysSoIfNoErrorIsKnown) {
+  const auto all_lost = live(book_of("standard"), {OutcomeKind::crashed, {}});
+  ASSERT_TRUE(all_lost);
+  EXPECT_EQ(all_lost->as.description,
+            "All 5 attempts were used up. Last error: no error was reported");
+  EXPECT_EQ(verdict<DeadLetterAs>(book_of("standard").before_run(running(6), "told")).description,
+            "All 5 attempts were used up. Last error: told");
+  EXPECT_EQ(verdict<DeadLetterAs>(book_of("durable").after_run(failed(""), running(9), noon, 0))
+                .description,
+            "poison: exceeded 9 abandons (max 5): no error was reported");
+  EXPECT_EQ(verdict<DeadLetterAs>(book_of("kafka").after_run(failed(""), running(9), noon, 0))
+                .description,
+            "")
+      << "where the error is all there is to say";
+}
+
 TEST(Description, DoesNotReadBlanksInsideTheError) {
   const auto dead = verdict<DeadLetterAs>(
       book_of("service-bus").after_run(failed("{limit} {error} {"), running(3), noon, 0));
