@@ -59,17 +59,30 @@ bool reaches_limit(const Profile& profile, const Counters& after,
   return trips(profile, *profile.pre_check, after);
 }
 
+/// Whether the check before the next run would end it, with `limit` if that is the higher one.
+bool dies_unrun(const Profile& profile, const Counters& after, std::uint32_t limit) noexcept {
+  const auto& check = profile.pre_check;
+  if (!check) return false;
+  Counters claimed = after;
+  claimed.fetch += claimed.fetch != std::numeric_limits<std::uint32_t>::max();
+  return is_beyond(*check, count_for(profile, check->counter, claimed),
+                   std::max(check->limit, limit));
+}
+
 }  // namespace
 
 AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
-                               const AbandonOptions& options) noexcept {
+                               const AbandonOptions& options, bool carries_limit) noexcept {
   // What is forced and not counted dies with the count it has.
   const bool as_it_is = options.force_poison && !options.increment_count;
   const Counters after = as_it_is ? counters : counted(counters, options.increment_count);
-  const std::uint32_t limit = options.max_abandon_count.value_or(
-      profile.post_check ? profile.post_check->limit : profile.limit);
+  const std::uint32_t own = profile.post_check ? profile.post_check->limit : profile.limit;
+  const std::uint32_t limit = options.max_abandon_count.value_or(own);
   if (options.force_poison || reaches_limit(profile, after, options.max_abandon_count)) {
     return {Poisoned{poison_count(profile, after)}, after, limit};
+  }
+  if (options.max_abandon_count && dies_unrun(profile, after, carries_limit ? limit : 0)) {
+    return {Poisoned{poison_count(profile, after)}, after, own};
   }
   return {Released{}, after, limit};
 }

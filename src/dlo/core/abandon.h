@@ -56,10 +56,14 @@ struct AbandonDecision {
 ///   execution), and no profile can be abandoned for ever. Where the only check is before the run
 ///   it is asked here, unless it will see the claims by itself then (durable-fetch).
 /// - A limit given with the call is one of abandons: they, or the profile's own count if that is
-///   higher, are compared with `>=`.
+///   higher, are compared with `>=`. It may be above the profile's: a released item takes it along
+///   to the check before its next run. Where nothing can take it along (`carries_limit`), or where
+///   that check would end the item all the same, it is poisoned here by the profile's limit: what
+///   is released under a limit of the call runs again.
 /// - `force_poison` without increment answers the current count.
 [[nodiscard]] AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
-                                             const AbandonOptions& options) noexcept;
+                                             const AbandonOptions& options,
+                                             bool carries_limit = true) noexcept;
 
 /// The count a poisoned item is said to have: the highest of its abandons and what the profile's
 /// checks look at.

@@ -154,12 +154,14 @@ DeadLetterAs RuleBook::death_by(const Check& check, const Counters& counters, st
           true};
 }
 
-Decision RuleBook::before_run(const Counters& counters, std::string_view last_error) const {
+Decision RuleBook::before_run(const Counters& counters, std::string_view last_error,
+                              std::optional<std::uint32_t> limit_of_call) const {
   const auto& check = profile_.pre_check;
-  if (check && trips(*check, counters, check->limit)) {
+  const std::uint32_t limit = check ? std::max(check->limit, limit_of_call.value_or(0)) : 0;
+  if (check && trips(*check, counters, limit)) {
     Failure known;
     known.text = last_error;
-    return {death_by(*check, counters, check->limit, known),
+    return {death_by(*check, counters, limit, known),
             after_crash(counters),
             {},
             {},

@@ -87,13 +87,16 @@ class RuleBook {
 
   /// Step 2. `counters.fetch` already includes this claim; nothing has started yet. Run or
   /// DeadLetterAs. `last_error` is what the message failed of before, for the description.
-  [[nodiscard]] Decision before_run(const Counters& counters,
-                                    std::string_view last_error = {}) const;
+  /// `limit_of_call`: the abandon that released it had a limit of its own (S3-25); where that is
+  /// higher, it was promised this run.
+  [[nodiscard]] Decision before_run(const Counters& counters, std::string_view last_error = {},
+                                    std::optional<std::uint32_t> limit_of_call = {}) const;
 
   /// Step 2 for a delivery whose last attempt never reported (Delivery::interrupted): the
   /// pre-check, then that crash is accounted for, which may end it. Run carries the counters to go
-  /// on with; there is no further wait. A crash loop ends under every profile: where crashes do not
-  /// count, `limit` of them are allowed beside the counted failures.
+  /// on with; there is no further wait. What a call allowed was the run that was cut off. A crash
+  /// loop ends under every profile: where crashes do not count, `limit` of them are allowed beside
+  /// the counted failures.
   [[nodiscard]] Decision resume(const Counters& counters, std::string_view last_error = {}) const;
 
   /// R7: it crashed again while it ran alone. Dead letter `crash`, whatever the limits.

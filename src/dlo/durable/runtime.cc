@@ -112,9 +112,10 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
       continue;
     }
     recall_crash(delivery, now.wall);
-    const Decision decision =
-        delivery.interrupted ? parts_.rules->resume(delivery.counters, delivery.last_error)
-                             : parts_.rules->before_run(delivery.counters, delivery.last_error);
+    const Decision decision = delivery.interrupted
+                                  ? parts_.rules->resume(delivery.counters, delivery.last_error)
+                                  : parts_.rules->before_run(delivery.counters, delivery.last_error,
+                                                             call_limit_of(delivery.trail));
     if (std::holds_alternative<DeadLetterAs>(decision.verdict)) {
       condemn(kind, delivery, decision, now);
       continue;

@@ -16,16 +16,19 @@ Abandoned release_of(const Delivery& delivery, const AbandonOptions& options,
   ending.increment_count = options.increment_count;
   ending.again_at = later(now, options.delay);
   if (options.error_message) ending.error = redact(*options.error_message);
-  if (!run || !is_execution(options)) return ending;
+  if (!is_execution(options)) return ending;
+  ending.trail = with_call_limit(delivery.trail, options.max_abandon_count);
+  if (!run) return ending;
   Failure failure;
   if (!ending.error.empty()) failure.type = "Abandoned";
   failure.text = ending.error;
   Decision decision;
   decision.verdict =
       RetryAt{ending.again_at, std::max(Millis{0}, options.delay), Placement::delayed};
-  ending.trail = with_attempt(
-      delivery.trail,
-      make_attempt(run->counters, run->started, now, OutcomeKind::failed, decision, failure, node));
+  ending.trail = with_call_limit(
+      with_attempt(delivery.trail, make_attempt(run->counters, run->started, now,
+                                                OutcomeKind::failed, decision, failure, node)),
+      options.max_abandon_count);
   return ending;
 }
 

@@ -17,7 +17,8 @@ struct AbandonedRun {
 
 /// How the source is told of an abandon that releases the item. What `is_execution` is kept with
 /// the message as an attempt, so that the record it may become has a row for every one of them;
-/// an abandon that gives no reason leaves a row without one. Empty `run`: it was not started.
+/// an abandon that gives no reason leaves a row without one. Empty `run`: it was not started. A
+/// limit of the call goes with it, to the check before its next run.
 [[nodiscard]] Abandoned release_of(const Delivery& delivery, const AbandonOptions& options,
                                    const std::optional<AbandonedRun>& run, TimePoint now,
                                    const std::string& node);

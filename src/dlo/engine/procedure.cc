@@ -77,15 +77,8 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
                  {}},
                 now);
   }
-  if (delivery.interrupted) {
-    if (auto crashed = account_for_crash(item, now)) return std::move(*crashed);
-  } else {
-    Decision before = rules(item).before_run(delivery.counters, delivery.last_error);
-    if (!std::holds_alternative<Run>(before.verdict)) {
-      redact_death(before);
-      return plan(item, {std::move(before), known_failure(delivery), {}}, now);
-    }
-  }
+  auto ended = delivery.interrupted ? account_for_crash(item, now) : check_before_run(item, now);
+  if (ended) return std::move(*ended);
   if (auto invalid = validate(item, now, random)) return std::move(*invalid);
 
   item.entry = handlers_.find(*delivery.message);
@@ -109,6 +102,15 @@ std::optional<Prepared> Procedure::recall(Item& item) const {
   if (!is_live((*known)->status)) plan.ending = DeadLettered{};
   plan.record = std::make_shared<DeadLetter>(std::move(**known));
   return plan;
+}
+
+std::optional<Prepared> Procedure::check_before_run(Item& item, TimePoint now) const {
+  const Delivery& delivery = item.delivery;
+  Decision decision =
+      rules(item).before_run(delivery.counters, delivery.last_error, call_limit_of(delivery.trail));
+  if (std::holds_alternative<Run>(decision.verdict)) return std::nullopt;
+  redact_death(decision);
+  return plan(item, {std::move(decision), known_failure(delivery), {}}, now);
 }
 
 /// The run before this one was cut off. That run is settled first, as a crash; what remains of the
@@ -265,7 +267,8 @@ void Procedure::plan_retry(Plan& plan, Item& item, Death& death, const RetryAt& 
   failed.counters = death.decision.counters;
   failed.error = death.failure.text.empty() ? death.failure.type : death.failure.text;
   failed.delay = again.delay;
-  failed.trail = death.last ? with_attempt(item.delivery.trail, *death.last) : item.delivery.trail;
+  failed.trail = death.last ? with_attempt(item.delivery.trail, *death.last)
+                            : with_call_limit(item.delivery.trail, std::nullopt);
   plan.ending = std::move(failed);
 }
 

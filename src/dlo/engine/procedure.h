@@ -84,6 +84,7 @@ class Procedure {
     bool quarantine = false;
   };
   [[nodiscard]] std::optional<Prepared> recall(Item& item) const;
+  [[nodiscard]] std::optional<Prepared> check_before_run(Item& item, TimePoint now) const;
   [[nodiscard]] std::optional<Prepared> account_for_crash(Item& item, TimePoint now) const;
   [[nodiscard]] std::optional<Plan> validate(Item& item, TimePoint now, std::uint64_t random) const;
   [[nodiscard]] std::optional<Failure> check(Stage stage, const Delivery& delivery) const;

@@ -39,8 +39,8 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
   const Delivery& delivery = out.item.delivery;
   // Receiving was the start (R1): it is part of every count, unless it is given back.
   const bool ran = is_execution(options);
-  const AbandonDecision decided =
-      decide_abandon(rules.profile(), ran ? out.item.running : delivery.counters, options);
+  const AbandonDecision decided = decide_abandon(
+      rules.profile(), ran ? out.item.running : delivery.counters, options, !writer_.is_office());
   const auto* poisoned = std::get_if<Poisoned>(&decided.result);
   if (poisoned == nullptr) {
     answer.abandon_count = decided.counters.abandon;
@@ -64,7 +64,9 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
                                   owner ? describe(poison) : describe(poison, "message"), true};
   decision.counters = decided.counters;
   decision.category = name_of(ErrorClass::poison);
-  return condemn(rules, out, std::move(decision), std::move(failure), now, ran);
+  Plan plan = condemn(rules, out, std::move(decision), std::move(failure), now, ran);
+  plan.record->limit = decided.limit;  // perhaps of the call
+  return plan;
 }
 
 Plan PullDesk::plan_for(const Working& with, Out& out, PullEnding& ending, TimePoint now,

@@ -11,6 +11,8 @@ namespace {
 
 // One line per attempt, fields parted by tabs; tab, newline and backslash are escaped.
 constexpr std::size_t field_count = 10;
+// The first line, if there is a limit of a call. No attempt begins like this.
+constexpr std::string_view limit_mark = "limit\t";
 
 void put(std::string& out, std::string_view text) {
   for (const char c : text) {
@@ -110,8 +112,15 @@ std::optional<Attempt> parse_line(std::string_view line) {
   return attempt;
 }
 
+std::string_view without_limit(std::string_view trail) noexcept {
+  if (!trail.starts_with(limit_mark)) return trail;
+  const std::size_t end = trail.find('\n');
+  return end == std::string_view::npos ? std::string_view() : trail.substr(end + 1);
+}
+
 std::vector<std::string_view> lines_of(std::string_view trail) {
   std::vector<std::string_view> lines;
+  trail = without_limit(trail);
   while (!trail.empty()) {
     const std::size_t end = trail.find('\n');
     if (end == std::string_view::npos) break;  // torn: not a whole line
@@ -147,6 +156,23 @@ std::vector<Attempt> attempts_of(std::string_view trail) {
     if (auto attempt = parse_line(line)) attempts.push_back(std::move(*attempt));
   }
   return attempts;
+}
+
+std::string with_call_limit(std::string_view trail, std::optional<std::uint32_t> limit) {
+  const std::string_view attempts = without_limit(trail);
+  std::string out;
+  if (limit) ((out += limit_mark) += std::to_string(*limit)) += '\n';
+  out += attempts;
+  if (out.empty() && !trail.empty()) out = "\n";
+  return out;
+}
+
+std::optional<std::uint32_t> call_limit_of(std::string_view trail) noexcept {
+  if (!trail.starts_with(limit_mark)) return std::nullopt;
+  trail.remove_prefix(limit_mark.size());
+  std::uint32_t limit = 0;
+  if (!read(trail.substr(0, trail.find('\n')), limit)) return std::nullopt;
+  return limit;
 }
 
 }  // namespace dlo

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +20,16 @@ inline constexpr std::size_t trail_bytes = 8 * 1024;
 inline constexpr std::size_t trail_text = 512;  // of one error text
 
 /// `trail` with one more attempt at its end, within the bounds. Total: what is not a trail is
-/// forgotten.
+/// forgotten, and so is the limit of a call.
 [[nodiscard]] std::string with_attempt(std::string_view trail, const Attempt& attempt);
 
 /// Oldest first. Lines that cannot be read are left out.
 [[nodiscard]] std::vector<Attempt> attempts_of(std::string_view trail);
+
+/// `trail` with the limit of the abandon that releases the message (S3-25), for the check before
+/// its next run; empty: without any. Never empty if `trail` is not: that would mean "as it was".
+[[nodiscard]] std::string with_call_limit(std::string_view trail,
+                                          std::optional<std::uint32_t> limit);
+[[nodiscard]] std::optional<std::uint32_t> call_limit_of(std::string_view trail) noexcept;
 
 }  // namespace dlo

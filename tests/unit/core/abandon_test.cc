@@ -149,6 +149,67 @@ std::uint32_t abandons_survived(const RuleBook& book, bool starts) {
   return 100;
 }
 
+struct End {
+  std::uint32_t executions = 0;
+  bool unrun = false;  // released, and then a claim found it dead
+  std::uint32_t limit = 0;
+};
+
+/// Counted abandons with a limit of their own until it is dead.
+End abandoned_up_to(const RuleBook& book, std::uint32_t limit, bool carries) {
+  Counters now;
+  std::optional<std::uint32_t> carried;
+  for (std::uint32_t n = 1; n <= 100; ++n) {
+    ++now.fetch;
+    if (!std::holds_alternative<Run>(book.before_run(now, "", carried).verdict)) {
+      return {n - 1, true, 0};
+    }
+    const AbandonDecision decision =
+        decide_abandon(book.profile(), with_start(now), limited(true, limit), carries);
+    if (std::holds_alternative<Poisoned>(decision.result)) return {n, false, decision.limit};
+    now = decision.counters;
+    if (carries) carried = limit;
+  }
+  return {100, false, 0};
+}
+
+TEST(Abandoning, ALimitOfTheCallIsTheLimitUnderEveryProfile) {  // S3-25
+  for (const Profile& profile : builtin_profiles()) {
+    const RuleBook book = testing::must(RuleBook::build(profile));
+    for (const std::uint32_t limit : {1U, profile.limit, profile.limit + 2}) {
+      SCOPED_TRACE(profile.name + " " + std::to_string(limit));
+      const End end = abandoned_up_to(book, limit, true);
+      EXPECT_FALSE(end.unrun) << "released, and then not run";
+      EXPECT_EQ(end.executions, limit);
+      EXPECT_EQ(end.limit, limit);
+    }
+  }
+}
+
+TEST(Abandoning, ALimitThatIsNotTakenAlongIsAtMostThatOfTheProfile) {
+  for (const Profile& profile : builtin_profiles()) {
+    const RuleBook book = testing::must(RuleBook::build(profile));
+    const auto failing =
+        testing::live_failing(book, testing::failure_saying("connection reset by peer"));
+    for (const std::uint32_t limit : {1U, profile.limit, profile.limit + 2}) {
+      SCOPED_TRACE(profile.name + " " + std::to_string(limit));
+      const End end = abandoned_up_to(book, limit, false);
+      EXPECT_FALSE(end.unrun) << "released, and then not run";
+      const bool lowered = profile.pre_check && limit > failing->executions;
+      EXPECT_EQ(end.executions, lowered ? failing->executions : limit);
+      EXPECT_EQ(end.limit, lowered ? profile.limit : limit) << "the one that decided";
+    }
+  }
+}
+
+TEST(Abandoning, ALowLimitOfTheCallReleasesNothingThatFailuresUsedUp) {
+  const RuleBook book = testing::book_of("booking-retry-api");
+  const Counters fourth = testing::running(4);
+  const AbandonDecision decision = decide_abandon(book.profile(), fourth, limited(true, 2));
+  EXPECT_TRUE(std::holds_alternative<Poisoned>(decision.result));
+  EXPECT_EQ(decision.limit, 3U);
+}
+
 TEST(Abandoning, NoProfileCanBeAbandonedForEver) {  // R8
   for (const Profile& profile : builtin_profiles()) {
     const RuleBook book = testing::must(RuleBook::build(profile));

@@ -96,6 +96,42 @@ TEST_F(Attempts, ARunThatWasCutOffIsTold) {
   EXPECT_EQ(found.attempts[0].outcome, OutcomeKind::failed);
 }
 
+TEST_F(Attempts, ALimitOfTheCallIsTheNumberOfExecutions) {  // S3-25
+  for (const char* profile : {"durable", "durable+safe", "durable-fetch", "durable-fetch+safe"}) {
+    for (const bool starts : {true, false}) {
+      for (const std::uint32_t limit : {1U, 5U, 10U, 12U}) {
+        SCOPED_TRACE(profile + (" " + std::to_string(limit)) + (starts ? " started" : ""));
+        use(profile);
+        send(activity, "i-1");
+        std::uint32_t executions = 0;
+        AbandonResult last;
+        for (auto got = fetch(activity); !got.empty(); got = fetch(activity)) {
+          ++executions;
+          if (starts) must(runtime_->start(activity, got[0].lease, now_));
+          last = abandon(activity, got[0].lease,
+                         {.increment_count = true, .max_abandon_count = limit});
+        }
+        EXPECT_EQ(executions, limit);
+        EXPECT_EQ(last, AbandonResult{Poisoned{limit}});
+        EXPECT_EQ(only_record(activity).record.limit, limit);
+      }
+    }
+  }
+}
+
+TEST_F(Attempts, ALimitIsForgottenByTheNextAbandonWithoutOne) {
+  use("durable-fetch");
+  send(activity, "i-1");
+  abandon(activity, fetch(activity).front().lease,
+          {.increment_count = true, .max_abandon_count = 30});
+  int executions = 1;
+  for (auto got = fetch(activity); !got.empty(); got = fetch(activity)) {
+    ++executions;
+    abandon(activity, got[0].lease, {.increment_count = true});
+  }
+  EXPECT_EQ(executions, 10);
+}
+
 /// An office that cannot be asked, or cannot take anything.
 class SilentOffice final : public PassingOffice {
  public:

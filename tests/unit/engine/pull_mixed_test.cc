@@ -77,6 +77,69 @@ class PullMixed : public PullDeskTest {
   }
 };
 
+TEST_F(PullMixed, ALimitOfTheCallIsTheLimitAndIsRecorded) {  // S3-25
+  for (const Profile& profile : builtin_profiles()) {
+    for (const std::uint32_t limit : {1U, profile.limit, profile.limit + 2}) {
+      SCOPED_TRACE(profile.name + " " + std::to_string(limit));
+      use(profile.name);
+      const Life life = live(profile.name + std::to_string(limit),
+                             [&](std::uint32_t) -> End { return counted("no", limit); });
+      EXPECT_EQ(life.executions, limit);
+      EXPECT_FALSE(life.unrun);
+      EXPECT_EQ(life.record.record.limit, limit);
+      EXPECT_EQ(life.record.record.counters.total, limit);
+      EXPECT_NE(life.record.record.description.find("(max " + std::to_string(limit) + ")"),
+                std::string::npos)
+          << life.record.record.description;
+    }
+  }
+}
+
+TEST_F(PullMixed, ALimitOfTheCallIsForgottenByWhatEndsOtherwise) {
+  use("booking-outbox");
+  const Life life = live("1", [&](std::uint32_t n) -> End {
+    if (n == 1) return counted("no", 9);
+    return PullEnding(failed("no"));
+  });
+  EXPECT_EQ(life.executions, 3U);
+}
+
+TEST_F(PullMixed, ALimitOfTheCallOutlivesAnAbandonThatIsNoExecution) {
+  use("durable+safe");
+  send("1");
+  for (int n = 1; n <= 6; ++n) {
+    ASSERT_EQ(settle(receive().at(0).lease, counted("no", 9)).fate, Fate::released) << n;
+    const auto handed = receive();
+    ASSERT_EQ(handed.size(), 1U) << n;
+    ASSERT_EQ(settle(handed[0].lease, PullReleased{}).fate, Fate::released);
+  }
+}
+
+TEST_F(PullMixed, WhatWaitsInTheOfficeIsReleasedOnlyToRunAgain) {
+  Profile profile = must(find_profile("standard"));
+  profile.placement = Placement::in_office;
+  const auto rules = std::make_shared<const RuleBook>(must(RuleBook::build(profile)));
+  OfficeSource waiting(office_, "orders");
+  PullDesk office_desk({waiting, office_, rules, clock_, {"node", "build"}, &waiting});
+  desk_ = std::make_unique<PullDesk>(
+      PullDesk::Parts{*broker_, office_, rules, clock_, {"node", "build"}});
+  send("1");
+  settle(receive().at(0).lease, failed("connection reset"));
+  Fate fate = Fate::retried;
+  std::uint32_t executions = 1;
+  while (executions < 20) {
+    clock_.advance(1h);
+    const auto due = must(office_desk.receive(10, 30s));
+    if (due.empty()) break;
+    ++executions;
+    std::vector<PullSettlement> one;
+    one.push_back({due[0].lease, counted("no", 9)});
+    fate = must(office_desk.settle(std::move(one))).front().fate;
+  }
+  EXPECT_EQ(executions, 5U) << "the limit of the profile";
+  EXPECT_EQ(fate, Fate::dead) << "told so at once";
+}
+
 TEST_F(PullMixed, AForcedPoisonSaysNothingOfAbandonsThatWereNone) {
   AbandonOptions forced;
   forced.force_poison = true;

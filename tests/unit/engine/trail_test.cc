@@ -104,5 +104,26 @@ TEST(Trail, GoesOnAfterWhatWasNeverATrail) {
   EXPECT_LE(trail.size(), trail_bytes);
 }
 
+TEST(Trail, CarriesTheLimitOfACallUntilTheNextAttempt) {  // S3-25
+  EXPECT_FALSE(call_limit_of(""));
+  EXPECT_FALSE(call_limit_of(trail_of(3, "limit\t9")));
+  EXPECT_FALSE(call_limit_of("limit\tx\n"));
+  EXPECT_FALSE(call_limit_of("limit\t99999999999\n"));
+  const std::string limited = with_call_limit(trail_of(3, "x"), 7);
+  EXPECT_EQ(call_limit_of(limited), 7U);
+  EXPECT_EQ(attempts_of(limited).size(), 3U);
+  EXPECT_EQ(call_limit_of(with_call_limit(limited, 8)), 8U);
+  EXPECT_EQ(with_call_limit(limited, std::nullopt), trail_of(3, "x"));
+  EXPECT_EQ(with_attempt(limited, attempt(4, "x")), trail_of(4, "x"));
+}
+
+TEST(Trail, WithoutItsLimitIsNotTakenForNoTrailAtAll) {
+  const std::string nothing = with_call_limit(with_call_limit("", 7), std::nullopt);
+  EXPECT_FALSE(nothing.empty()) << "a broker would keep the one it had";
+  EXPECT_FALSE(call_limit_of(nothing));
+  EXPECT_TRUE(attempts_of(nothing).empty());
+  EXPECT_EQ(with_call_limit("", std::nullopt), "");
+}
+
 }  // namespace
 }  // namespace dlo::testing
