@@ -60,13 +60,6 @@ void DurableRuntime::give_back(PoisonKind kind, const std::vector<Delivery>& unr
   (void)queue(kind).settle(settlements, now);
 }
 
-/// The run that was cut off is remembered as whoever found out can tell of it.
-void DurableRuntime::recall_crash(Delivery& delivery, TimePoint now) const {
-  if (!delivery.interrupted) return;
-  delivery.trail =
-      with_attempt(delivery.trail, cut_off_attempt(delivery.counters, now, parts_.node));
-}
-
 /// It is in the office, but its queue does not know: a crash or a hook that failed came between, so
 /// the owner may never have heard of it.
 void DurableRuntime::finish_repeat(PoisonKind kind, const Delivery& delivery,
@@ -111,7 +104,9 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
       finish_repeat(kind, delivery, *(*known)[i], now);
       continue;
     }
-    recall_crash(delivery, now.wall);
+    if (delivery.interrupted) {
+      delivery.trail = with_cut_off_runs(delivery, now.wall, parts_.node);
+    }
     const Decision decision = delivery.interrupted
                                   ? parts_.rules->resume(delivery.counters, delivery.last_error)
                                   : parts_.rules->before_run(delivery.counters, delivery.last_error,

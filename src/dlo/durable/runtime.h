@@ -113,7 +113,6 @@ class DurableRuntime {
   Result<std::vector<std::optional<DeadLetter>>> known_records(
       const std::vector<Delivery>& deliveries);
   void give_back(PoisonKind kind, const std::vector<Delivery>& unrun, Instant now);
-  void recall_crash(Delivery& delivery, TimePoint now) const;
   void finish_repeat(PoisonKind kind, const Delivery& delivery, const DeadLetter& record,
                      Instant now);
   void condemn(PoisonKind kind, const Delivery& delivery, const Decision& decision, Instant now);

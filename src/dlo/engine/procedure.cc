@@ -62,11 +62,12 @@ Procedure::Procedure(std::shared_ptr<const RuleBook> book, const HandlerTable& h
       origin_(std::move(origin)) {}
 
 Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) const {
-  const Delivery& delivery = item.delivery;
+  Delivery& delivery = item.delivery;
   item.rules = writer_.rules(delivery);
   if (delivery.may_be_repeat) {
     if (auto known = recall(item)) return std::move(*known);
   }
+  if (delivery.interrupted) delivery.trail = with_cut_off_runs(delivery, now, origin_.node);
   const auto& expires = delivery.message->expires_at;
   if (delivery.expired || (expires && *expires <= now)) {
     std::string text = expires ? "Message expired at " + to_iso8601(*expires) : "Message expired";
@@ -122,18 +123,14 @@ std::optional<Prepared> Procedure::account_for_crash(Item& item, TimePoint now) 
   const bool alone = *trust == Trust::none;
   Decision decision = alone ? rules(item).crashed_alone(delivery.counters)
                             : rules(item).resume(delivery.counters, delivery.last_error);
-  Failure crash = cut_off_failure(delivery.counters);
-  Attempt attempt = make_attempt(delivery.counters, now, now, OutcomeKind::crashed, decision, crash,
-                                 origin_.node);
   if (std::holds_alternative<Run>(decision.verdict)) {
     delivery.counters = decision.counters;
-    delivery.trail = with_attempt(delivery.trail, attempt);
     return std::nullopt;
   }
   redact_death(decision);
   Failure last = alone ? Failure{} : known_failure(delivery);
-  if (last == Failure{}) last = std::move(crash);
-  return plan(item, {std::move(decision), std::move(last), std::move(attempt), alone}, now);
+  if (last == Failure{}) last = cut_off_failure(delivery.counters);
+  return plan(item, {std::move(decision), std::move(last), {}, alone}, now);
 }
 
 std::optional<Failure> Procedure::check(Stage stage, const Delivery& delivery) const {

@@ -8,6 +8,17 @@
 namespace dlo {
 namespace {
 
+/// The newest of them that was classified. What was cut off says least, and abandons say nothing.
+const Attempt* newest_classified(const std::vector<Attempt>& attempts) {
+  const Attempt* crash = nullptr;
+  for (auto at = attempts.rbegin(); at != attempts.rend(); ++at) {
+    if (at->category.empty()) continue;
+    if (at->outcome != OutcomeKind::crashed) return &*at;
+    if (crash == nullptr) crash = &*at;
+  }
+  return crash;
+}
+
 void set_verdict(DeadLetter& record, const RecordInput& input) {
   if (const auto* retry = std::get_if<RetryAt>(&input.decision.verdict)) {
     record.status = Status::waiting;
@@ -63,13 +74,9 @@ DeadLetter build_record(const RecordInput& input) {
   record.build = input.origin.build;
   set_verdict(record, input);
   set_times(record, input, earlier);
-  // Abandons are not classified.
-  const auto classified =
-      std::find_if(earlier.rbegin(), earlier.rend(),
-                   [](const Attempt& attempt) { return !attempt.category.empty(); });
-  if (record.category.empty() && classified != earlier.rend()) {
-    record.category = classified->category;
-    record.rule = classified->rule;
+  if (const Attempt* known = newest_classified(earlier); known && record.category.empty()) {
+    record.category = known->category;
+    record.rule = known->rule;
   }
   if (const auto* death = std::get_if<DeadLetterAs>(&input.decision.verdict);
       record.message->owner && death != nullptr && death->exhausted) {
@@ -101,6 +108,22 @@ Failure last_known_failure(const Delivery& delivery) {
   // The broker keeps the whole text, the trail only its beginning.
   if (delivery.last_error.starts_with(failure.text)) failure.text = delivery.last_error;
   return failure;
+}
+
+std::string with_cut_off_runs(const Delivery& delivery, TimePoint found, const std::string& node) {
+  if (!delivery.interrupted) return delivery.trail;
+  const std::vector<Attempt> told = attempts_of(delivery.trail);
+  std::uint32_t untold = std::max(delivery.interruptions, 1U);
+  untold = std::min({untold, delivery.counters.total, std::uint32_t{trail_attempts}});
+  std::string trail = delivery.trail;
+  while (untold-- > 0) {
+    Counters then = delivery.counters;
+    then.total -= untold;
+    then.attempt -= std::min(then.attempt, untold);
+    if (!told.empty() && then.total <= told.back().number) continue;
+    trail = with_attempt(trail, cut_off_attempt(then, found, node));
+  }
+  return trail;
 }
 
 Failure cut_off_failure(const Counters& counters) {

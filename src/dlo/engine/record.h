@@ -51,4 +51,9 @@ struct RecordInput {
 [[nodiscard]] Attempt cut_off_attempt(const Counters& counters, TimePoint found,
                                       const std::string& node);
 
+/// Its trail, with a row for each run in a row that was cut off: nobody wrote of them when they
+/// ended, so each of them is told by whoever has the message next.
+[[nodiscard]] std::string with_cut_off_runs(const Delivery& delivery, TimePoint found,
+                                            const std::string& node);
+
 }  // namespace dlo

@@ -96,6 +96,27 @@ TEST_F(Attempts, ARunThatWasCutOffIsTold) {
   EXPECT_EQ(found.attempts[0].outcome, OutcomeKind::failed);
 }
 
+TEST_F(Attempts, EveryRunThatWasCutOffHasItsRow) {
+  for (const char* profile : {"durable", "durable+safe", "durable-fetch", "durable-fetch+safe"}) {
+    for (const std::string pattern : {"l", "alall", "all"}) {
+      SCOPED_TRACE(profile + (" " + pattern));
+      use(profile);
+      send(activity, "i-1");
+      std::vector<std::uint32_t> executions;
+      for (auto got = fetch(activity); !got.empty(); got = fetch(activity)) {
+        const char end = pattern[executions.size() % pattern.size()];
+        executions.push_back(static_cast<std::uint32_t>(executions.size() + 1));
+        must(runtime_->start(activity, got[0].lease, now_));
+        if (end == 'a') abandon(activity, got[0].lease);
+        now_ += 31s;
+      }
+      const RecordDetail found = only_record(activity);
+      EXPECT_EQ(found.record.counters.total, executions.size());
+      EXPECT_EQ(numbers(found), executions);
+    }
+  }
+}
+
 TEST_F(Attempts, ALimitOfTheCallIsTheNumberOfExecutions) {  // S3-25
   for (const char* profile : {"durable", "durable+safe", "durable-fetch", "durable-fetch+safe"}) {
     for (const bool starts : {true, false}) {

@@ -140,6 +140,57 @@ TEST_F(PullMixed, WhatWaitsInTheOfficeIsReleasedOnlyToRunAgain) {
   EXPECT_EQ(fate, Fate::dead) << "told so at once";
 }
 
+TEST_F(PullMixed, EveryExecutionHasItsRowHoweverItEnded) {
+  const std::vector<std::string> patterns = {"l", "all", "alall", "lla", "fll", "lfla", "flal"};
+  for (const Profile& profile : builtin_profiles()) {
+    for (const std::string& pattern : patterns) {
+      const bool leaves = profile.placement == Placement::in_office;  // when it fails
+      if (leaves && pattern.find('f') != std::string::npos) continue;
+      SCOPED_TRACE(profile.name + " " + pattern);
+      use(profile.name);
+      const Life life = live(profile.name + pattern, [&](std::uint32_t n) -> End {
+        const char end = pattern[(n - 1) % pattern.size()];
+        if (end == 'l') return Lost{};
+        if (end == 'f') return PullEnding(failed("connection reset"));
+        return counted("told");
+      });
+      EXPECT_EQ(life.record.record.counters.total, life.executions);
+      ASSERT_EQ(numbers(life.record), up_to(life.executions));
+      for (const Attempt& attempt : life.record.attempts) {
+        const char end = pattern[(attempt.number - 1) % pattern.size()];
+        EXPECT_EQ(attempt.outcome == OutcomeKind::crashed, end == 'l') << attempt.number;
+      }
+      if (!profile.crash_counts) continue;
+      const auto failing = live_failing(book_of(profile.name), failure_saying("connection reset"));
+      EXPECT_EQ(life.executions, failing->executions);
+    }
+  }
+}
+
+TEST_F(PullMixed, WhatExpiresAfterALostLeaseTellsOfIt) {
+  use("standard");
+  send("1", noon + 90s);
+  for (int n = 0; n < 2; ++n) {
+    ASSERT_EQ(receive().size(), 1U);
+    clock_.advance(31s);
+  }
+  clock_.advance(1h);
+  EXPECT_TRUE(receive().empty());
+  EXPECT_EQ(numbers(record_of("1")), up_to(2));
+}
+
+TEST_F(PullMixed, WhatOnlyLostItsLeasesIsOfCategoryCrash) {
+  use("standard");
+  const Life lost = live("1", [](std::uint32_t) -> End { return Lost{}; });
+  EXPECT_EQ(lost.record.record.category, "crash");
+  const Life failed_first = live("2", [](std::uint32_t n) -> End {
+    if (n == 1) return PullEnding(failed("connection reset"));
+    return Lost{};
+  });
+  EXPECT_EQ(failed_first.record.record.category, "network") << "of the error that is shown";
+  EXPECT_EQ(failed_first.record.record.failure.text, "connection reset");
+}
+
 TEST_F(PullMixed, AForcedPoisonSaysNothingOfAbandonsThatWereNone) {
   AbandonOptions forced;
   forced.force_poison = true;
