@@ -209,7 +209,9 @@ Result<void> DurableRuntime::poison_abandoned(PoisonKind kind, const Out& out,
     attempts.push_back(make_attempt(out.run->counters, out.run->started, now.wall,
                                     OutcomeKind::failed, end, record.failure, parts_.node));
   }
-  return poison(kind, delivery, std::move(record), std::move(attempts), value, now);
+  const auto kept = keep(kind, delivery, std::move(record), std::move(attempts), now);
+  if (!kept) return kept.error();
+  return finish(kind, delivery, *kept, value, now);
 }
 
 Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken& token,
@@ -258,27 +260,34 @@ void DurableRuntime::condemn(PoisonKind kind, const Delivery& delivery, const De
   DeadLetter record = poison_record(delivery, condemned, value, profile, parts_.node, now.wall);
   record.reason = death.reason;
   record.description = redact(death.description);
-  const auto done =
-      poison(kind, delivery, std::move(record), attempts_of(delivery.trail), value, now);
+  const auto kept = keep(kind, delivery, std::move(record), attempts_of(delivery.trail), now);
+  // What may have been written is looked up when its lease has run out (R2).
+  if (!kept && kept.error().code != Code::timed_out) give_back(kind, {delivery}, now);
+  const auto done = kept ? finish(kind, delivery, *kept, value, now) : kept.error();
   if (!done) parts_.hooks.warn("cannot quarantine an item: " + done.error().detail);
 }
 
-Result<void> DurableRuntime::poison(PoisonKind kind, const Delivery& delivery, DeadLetter record,
-                                    std::vector<Attempt> attempts, const Poison& value,
-                                    Instant now) {
-  if (auto held = keep_lease(kind, delivery, now); !held) return held;
+Result<SourceSettled> DurableRuntime::keep(PoisonKind kind, const Delivery& delivery,
+                                           DeadLetter record, std::vector<Attempt> attempts,
+                                           Instant now) {
+  if (auto held = keep_lease(kind, delivery, now); !held) return held.error();
   const auto named = writer_.name(delivery, record);
-  if (!named) return named;
+  if (!named) return named.error();
   const RecordId id = record.id;
   std::vector<Change> changes{
       Append{std::make_shared<const DeadLetter>(std::move(record)), std::move(attempts)}};
   add_death_audit(changes, "runtime", now.wall);
   const auto kept = parts_.office.apply(changes);
   if (!kept) return kept.error();
+  return SourceSettled{id, kept->front().occurrence};
+}
+
+Result<void> DurableRuntime::finish(PoisonKind kind, const Delivery& delivery,
+                                    const SourceSettled& kept, const Poison& value, Instant now) {
   const auto told = tell_owner(kind, delivery.message->owner.value_or(Owner{}), value);
   if (!told) return told.error();
   const auto settled = settle(kind, delivery.lease, DeadLettered{}, now);
-  if (settled) mark_settled({id, kept->front().occurrence});
+  if (settled) mark_settled(kept);
   return settled;
 }
 

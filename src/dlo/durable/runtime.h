@@ -65,7 +65,8 @@ class DurableRuntime {
   /// Leases items of one kind. What the profile's pre-check condemns (durable-fetch, or a crash
   /// loop under durable+safe) is poisoned here and not handed out; so is a repeat of an item that
   /// is already in the office. If the office cannot be asked all of them go back to the queue, and
-  /// no claim of them is counted, under no profile: nothing ran.
+  /// no claim of them is counted, under no profile: nothing ran. Neither is that of an item that is
+  /// to be poisoned and that the office cannot take.
   Result<std::vector<Delivery>> fetch(PoisonKind kind, std::size_t limit, Millis lease_for,
                                       Instant now);
 
@@ -123,8 +124,10 @@ class DurableRuntime {
                                 Instant now);
   Result<void> poison_abandoned(PoisonKind kind, const Out& out, const AbandonOptions& options,
                                 const AbandonDecision& decision, Instant now);
-  Result<void> poison(PoisonKind kind, const Delivery& delivery, DeadLetter record,
-                      std::vector<Attempt> attempts, const Poison& value, Instant now);
+  Result<SourceSettled> keep(PoisonKind kind, const Delivery& delivery, DeadLetter record,
+                             std::vector<Attempt> attempts, Instant now);
+  Result<void> finish(PoisonKind kind, const Delivery& delivery, const SourceSettled& kept,
+                      const Poison& value, Instant now);
   Result<void> tell_owner(PoisonKind kind, const Owner& owner, const Poison& poison);
 
   Parts parts_;

@@ -158,7 +158,10 @@ Result<std::vector<PullDesk::Handed>> PullDesk::hand_out(std::vector<OutPtr> rea
   std::vector<LeaseToken> leases;
   for (const OutPtr& out : ready) leases.push_back(out->item.delivery.lease);
   const auto live = parts_.source.start(leases, now);
-  if (!live) return live.error();  // never started: their leases run out and cost nothing
+  if (!live) {
+    give_back(leases, now);
+    return live.error();
+  }
   for (std::size_t i = 0; i < ready.size(); ++i) {
     if (!(*live)[i]) continue;
     Item& item = ready[i]->item;
@@ -195,12 +198,27 @@ Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> set
   return answers;
 }
 
-/// Record durable, then source settled, then the mark taken off.
+/// Never ran. If the source does not answer either, their leases run out.
+void PullDesk::give_back(const std::vector<LeaseToken>& unrun, const Instant& now) {
+  std::vector<Settlement> settlements;
+  settlements.reserve(unrun.size());
+  for (const LeaseToken& lease : unrun) settlements.push_back({lease, ReleasedUnrun{}});
+  (void)parts_.source.settle(settlements, now);
+}
+
+/// Record durable, then source settled, then the mark taken off. Without `answers` nobody has them
+/// in his hands.
 Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
                               const Instant& now) {
   if (auto held = drop_lost(ended, answers, now); !held) return held.error();
   if (ended.empty()) return {};
-  if (auto recorded = record(ended, now.wall); !recorded) return recorded.error();
+  if (auto recorded = record(ended, now.wall); !recorded) {
+    std::vector<LeaseToken> unrun;
+    for (const Ended& each : ended) unrun.push_back(each.out->item.delivery.lease);
+    // What may have been written is looked up when its lease has run out (R2).
+    if (answers == nullptr && recorded.error().code != Code::timed_out) give_back(unrun, now);
+    return recorded.error();
+  }
   const auto settled = settle_source(ended, now);
   if (!settled) return settled.error();
   std::vector<MessagePtr> completed;

@@ -76,7 +76,8 @@ class PullDesk {
     std::string last_error;
   };
   /// Up to `limit` messages that are to be run; may be fewer than there are. What must not run
-  /// (expired, invalid, at its limit, known to the office) is dealt with here.
+  /// (expired, invalid, at its limit, known to the office) is dealt with here; if the office cannot
+  /// take that, it goes back unrun, and no claim of it is counted, under no profile.
   [[nodiscard]] Result<std::vector<Handed>> receive(std::size_t limit, Millis lease_for);
 
   /// One answer each, in order. An error: nothing was settled, everything is still in the workers'
@@ -143,6 +144,7 @@ class PullDesk {
   [[nodiscard]] Result<std::vector<Applied>> apply_with_marks(std::vector<Change> changes);
   [[nodiscard]] Result<std::vector<SettleAnswer>> settle_source(std::vector<Ended>& ended,
                                                                 const Instant& now);
+  void give_back(const std::vector<LeaseToken>& unrun, const Instant& now);
   [[nodiscard]] Result<void> finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
                                     const Instant& now);
   [[nodiscard]] Result<void> drop_lost(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,

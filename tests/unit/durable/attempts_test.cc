@@ -169,6 +169,26 @@ class SilentOffice final : public PassingOffice {
   bool full = false;
 };
 
+TEST_F(Attempts, WhatTheOfficeCannotTakeGoesBackUncounted) {
+  use("durable-fetch");
+  SilentOffice office(*office_);
+  DurableRuntime runtime(
+      {office, *orchestrators_, *workers_,
+       std::make_shared<const RuleBook>(must(RuleBook::build(must(find_profile("durable-fetch"))))),
+       hooks_, "node-1"});
+  send(activity, "i-1");
+  for (int n = 1; n <= 10; ++n) abandon(activity, fetch_one(activity));
+  office.full = true;
+  for (std::size_t round = 1; round <= 20; ++round) {
+    EXPECT_TRUE(must(runtime.fetch(activity, 10, 30s, now_)).empty());
+    EXPECT_EQ(hooks_.warnings.size(), round);
+    EXPECT_EQ(must(workers_->stats(now_)).leased, 0U);
+  }
+  office.full = false;
+  EXPECT_TRUE(must(runtime.fetch(activity, 10, 30s, now_)).empty());
+  EXPECT_EQ(only_record(activity).record.counters.fetch, 11U);
+}
+
 TEST_F(Attempts, AFetchThatCannotAskTheOfficeCostsNothing) {  // GEN-02, I8
   for (const char* profile : {"durable", "durable+safe", "durable-fetch"}) {
     SCOPED_TRACE(profile);

@@ -191,6 +191,45 @@ TEST_F(PullMixed, WhatOnlyLostItsLeasesIsOfCategoryCrash) {
   EXPECT_EQ(failed_first.record.record.failure.text, "connection reset");
 }
 
+TEST_F(PullMixed, WhatCannotBeRecordedGoesBackUncounted) {  // R20, I8
+  count_claims();
+  use("durable-fetch");
+  send("dies");
+  for (int n = 1; n <= 10; ++n) {
+    ASSERT_EQ(settle(receive().at(0).lease, counted("no")).fate, Fate::released);
+  }
+  office_.down = true;
+  for (int n = 0; n < 20; ++n) {
+    const auto refused = desk_->receive(10, 30s);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::unavailable);
+    EXPECT_EQ(stats().leased, 0U) << "nobody waits for it";
+    clock_.advance(1h);
+  }
+  send("lives");
+  EXPECT_EQ(receive().size(), 1U) << "others go on";
+  office_.down = false;
+  (void)receive();
+  const DeadLetter record = record_of("dies").record;
+  EXPECT_EQ(record.counters.fetch, 11U);
+  EXPECT_EQ(record.description, "poison: exceeded 11 attempts (max 10)");
+}
+
+TEST_F(PullMixed, AnExpiredOneThatCannotBeRecordedGoesBackToo) {
+  count_claims();
+  use("durable-fetch");
+  send("1", noon + 1s);
+  clock_.advance(1h);
+  office_.down = true;
+  for (int n = 0; n < 20; ++n) {
+    EXPECT_FALSE(desk_->bury_expired());
+    EXPECT_EQ(stats().leased, 0U);
+  }
+  office_.down = false;
+  desk_->bury_expired();
+  EXPECT_EQ(record_of("1").record.counters.fetch, 1U);
+}
+
 TEST_F(PullMixed, AForcedPoisonSaysNothingOfAbandonsThatWereNone) {
   AbandonOptions forced;
   forced.force_poison = true;
