@@ -2,6 +2,7 @@
 
 #include "dlo/core/identity.h"
 #include "dlo/core/redact.h"
+#include "dlo/engine/record.h"
 
 namespace dlo {
 
@@ -14,11 +15,9 @@ Poison poison_of(const Delivery& delivery, const AbandonDecision& decision,
   poison.max_abandons = decision.limit;
   const std::uint32_t abandons = decision.counters.abandon;
   if (abandons != poison.abandon_count) poison.abandons = abandons;
-  if (error) {
-    poison.last_error = redact(*error);
-  } else if (!delivery.last_error.empty()) {
-    poison.last_error = redact(delivery.last_error);
-  }
+  std::string last = error.value_or("");
+  if (last.empty()) last = last_known_failure(delivery).text;  // I9
+  if (!last.empty()) poison.last_error = redact(last);
   if (delivery.message->owner) poison.activity = delivery.message->owner->activity;
   return poison;
 }

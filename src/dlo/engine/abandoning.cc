@@ -15,12 +15,14 @@ Abandoned release_of(const Delivery& delivery, const AbandonOptions& options,
   Abandoned ending;
   ending.increment_count = options.increment_count;
   ending.again_at = later(now, options.delay);
-  if (options.error_message) ending.error = redact(*options.error_message);
+  if (options.error_message) {
+    ending.error = beginning(redact(*options.error_message), carried_error);
+  }
   if (!is_execution(options)) return ending;
   ending.trail = with_call_limit(delivery.trail, options.max_abandon_count);
   if (!run) return ending;
   Failure failure;
-  if (!ending.error.empty()) failure.type = "Abandoned";
+  if (!ending.error.empty()) failure.type = abandoned_type;
   failure.text = ending.error;
   Decision decision;
   decision.verdict =

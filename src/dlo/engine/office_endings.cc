@@ -38,7 +38,7 @@ Transition OfficeSource::ending_of(const Held& held, const Settlement& settlemen
     move.next_retry_at = abandoned->again_at;
     if (!abandoned->error.empty()) {
       move.failure = Failure{};
-      move.failure->type = "Abandoned";
+      move.failure->type = abandoned_type;
       move.failure->text = abandoned->error;
     }
   } else {

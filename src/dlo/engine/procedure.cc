@@ -262,7 +262,8 @@ void Procedure::plan_retry(Plan& plan, Item& item, Death& death, const RetryAt& 
   Failed failed;
   failed.again_at = again.when;
   failed.counters = death.decision.counters;
-  failed.error = death.failure.text.empty() ? death.failure.type : death.failure.text;
+  failed.error = beginning(death.failure.text.empty() ? death.failure.type : death.failure.text,
+                           carried_error);
   failed.delay = again.delay;
   failed.trail = death.last ? with_attempt(item.delivery.trail, *death.last)
                             : with_call_limit(item.delivery.trail, std::nullopt);

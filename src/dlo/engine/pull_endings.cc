@@ -51,14 +51,14 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
     return plan;
   }
   answer.abandon_count = poisoned->abandon_count;
-  const std::string told = options.error_message.value_or("");
-  const std::string& error = told.empty() ? delivery.last_error : told;  // I9
+  std::string error = options.error_message.value_or("");
+  if (error.empty()) error = last_known_failure(delivery).text;  // I9
   Poison poison{poisoned->abandon_count, decided.limit, error, {}, decided.counters.abandon};
   const auto& owner = delivery.message->owner;
   if (owner) poison.activity = owner->activity;
   Failure failure;
   failure.type = "Poison";
-  failure.text = error;
+  failure.text = std::move(error);
   Decision decision;
   decision.verdict = DeadLetterAs{poison_reason(rules.profile()),
                                   owner ? describe(poison) : describe(poison, "message"), true};

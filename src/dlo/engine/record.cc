@@ -105,8 +105,11 @@ Failure last_known_failure(const Delivery& delivery) {
     failure.type = newest->error_type;
     failure.text = newest->error_text;
   }
-  // The broker keeps the whole text, the trail only its beginning.
-  if (delivery.last_error.starts_with(failure.text)) failure.text = delivery.last_error;
+  if (delivery.last_error.empty()) return failure;
+  // The broker keeps more of the text than the trail. If it is another, the abandon that brought it
+  // left no row.
+  if (!delivery.last_error.starts_with(failure.text)) failure.type = abandoned_type;
+  failure.text = delivery.last_error;
   return failure;
 }
 

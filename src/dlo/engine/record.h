@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dlo/broker/broker.h"
@@ -15,6 +16,9 @@ struct Origin {
   std::string node;
   std::string build;
 };
+
+/// The type of an error that an abandon gave.
+inline constexpr std::string_view abandoned_type = "Abandoned";
 
 /// Everything known about the end of one delivery.
 struct RecordInput {
@@ -37,8 +41,9 @@ struct RecordInput {
 /// Attempts to store with it, oldest first: the trail the message carried, then the last one.
 [[nodiscard]] std::vector<Attempt> attempts_of(const RecordInput& input);
 
-/// The last true error of a message that dies without running again (I9): what its newest failed
-/// attempt said, else what its broker remembers.
+/// The last true error of a message that dies without running again (I9): what its broker
+/// remembers, which is the newest, also if an abandon left it that was no execution; else what its
+/// newest failed attempt said.
 [[nodiscard]] Failure last_known_failure(const Delivery& delivery);
 
 /// One attempt as it is remembered. `failure` already redacted.

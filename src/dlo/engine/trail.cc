@@ -46,16 +46,6 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
-std::string_view cut(std::string_view text, std::size_t limit) {
-  if (text.size() <= limit) return text;
-  std::size_t end = 0;
-  while (true) {
-    const std::size_t step = utf8_length(text, end);
-    if (end + step > limit) return text.substr(0, end);
-    end += step;
-  }
-}
-
 std::string line_of(const Attempt& attempt) {
   std::string line;
   const auto number = [&line](std::int64_t value) { (line += std::to_string(value)) += '\t'; };
@@ -65,12 +55,12 @@ std::string line_of(const Attempt& attempt) {
   number(static_cast<std::int64_t>(attempt.outcome));
   number(attempt.next_delay.count());
   for (const std::string& text : {attempt.category, attempt.rule, attempt.error_type}) {
-    put(line, cut(text, 128));
+    put(line, beginning(text, 128));
     line += '\t';
   }
-  put(line, cut(attempt.node, 128));
+  put(line, beginning(attempt.node, 128));
   line += '\t';
-  put(line, cut(attempt.error_text, trail_text));
+  put(line, beginning(attempt.error_text, trail_text));
   line += '\n';
   return line;
 }
@@ -131,6 +121,16 @@ std::vector<std::string_view> lines_of(std::string_view trail) {
 }
 
 }  // namespace
+
+std::string_view beginning(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  std::size_t end = 0;
+  while (true) {
+    const std::size_t step = utf8_length(text, end);
+    if (end + step > limit) return text.substr(0, end);
+    end += step;
+  }
+}
 
 std::string with_attempt(std::string_view trail, const Attempt& attempt) {
   const std::string line = line_of(attempt);

@@ -18,6 +18,11 @@ namespace dlo {
 inline constexpr std::size_t trail_attempts = 20;
 inline constexpr std::size_t trail_bytes = 8 * 1024;
 inline constexpr std::size_t trail_text = 512;  // of one error text
+/// How much of its last error: as much as rules look at. Its record, when it dies of that, has all.
+inline constexpr std::size_t carried_error = 16 * 1024;
+
+/// Its beginning, of at most `limit` bytes, without tearing a character.
+[[nodiscard]] std::string_view beginning(std::string_view text, std::size_t limit);
 
 /// `trail` with one more attempt at its end, within the bounds. Total: what is not a trail is
 /// forgotten, and so is the limit of a call.

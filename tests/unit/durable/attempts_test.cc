@@ -153,6 +153,13 @@ TEST_F(Attempts, ALimitIsForgottenByTheNextAbandonWithoutOne) {
   EXPECT_EQ(executions, 10);
 }
 
+TEST_F(Attempts, AnEmptyMessageHidesNoEarlierOne) {  // I9
+  send(activity, "i-1");
+  abandon(activity, fetch_one(activity));
+  abandon(activity, fetch_one(activity), {.force_poison = true, .error_message = ""});
+  EXPECT_EQ(only_record(activity).record.failure.text, "boom");
+}
+
 /// An office that cannot be asked, or cannot take anything.
 class SilentOffice final : public PassingOffice {
  public:

@@ -230,6 +230,52 @@ TEST_F(PullMixed, AnExpiredOneThatCannotBeRecordedGoesBackToo) {
   EXPECT_EQ(record_of("1").record.counters.fetch, 1U);
 }
 
+TEST_F(PullMixed, TheNewestErrorIsShownWhereverItCameFrom) {  // I9
+  for (const char* profile : {"durable-fetch", "durable", "standard", "booking-outbox"}) {
+    SCOPED_TRACE(profile);
+    use(profile);
+    send(profile);
+    settle(receive().at(0).lease, failed("connection reset"));
+    clock_.advance(1h);
+    settle(receive().at(0).lease, uncounted("the buffer was full"));
+    clock_.advance(1h);
+    for (auto handed = receive(); !handed.empty(); handed = receive()) {
+      settle(handed[0].lease, counted());
+      clock_.advance(1h);
+    }
+    EXPECT_EQ(record_of(profile).record.failure.text, "the buffer was full");
+  }
+}
+
+TEST_F(PullMixed, AFailureThatSaysNothingHidesNoEarlierOne) {  // I9
+  use("durable");
+  AbandonOptions forced;
+  forced.force_poison = true;
+  send("1");
+  settle(receive().at(0).lease, failed("the true error"));
+  settle(receive().at(0).lease, failed(""));
+  settle(receive().at(0).lease, forced);
+  EXPECT_EQ(record_of("1").record.failure.text, "the true error");
+}
+
+TEST_F(PullMixed, AWaitingMessageCarriesOnlyTheBeginningOfAnEndlessError) {
+  use("durable");
+  std::string endless;
+  while (endless.size() < 1'000'000) endless += "no, and again no; ";
+  send("failed");
+  settle(receive().at(0).lease, failed(endless));
+  auto handed = receive();
+  EXPECT_EQ(handed.at(0).last_error, endless.substr(0, 16 * 1024));
+  settle(handed[0].lease, PullCompleted{});
+  send("abandoned");
+  settle(receive().at(0).lease, counted(endless));
+  handed = receive();
+  EXPECT_EQ(handed.at(0).last_error, endless.substr(0, 16 * 1024));
+  PullFailed last = failed(endless);
+  for (; !handed.empty(); handed = receive()) settle(handed[0].lease, last);
+  EXPECT_EQ(record_of("abandoned").record.failure.text, endless) << "its record has all";
+}
+
 TEST_F(PullMixed, AForcedPoisonSaysNothingOfAbandonsThatWereNone) {
   AbandonOptions forced;
   forced.force_poison = true;

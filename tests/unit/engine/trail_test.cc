@@ -125,5 +125,11 @@ TEST(Trail, WithoutItsLimitIsNotTakenForNoTrailAtAll) {
   EXPECT_EQ(with_call_limit("", std::nullopt), "");
 }
 
+TEST(Trail, ABeginningTearsNoCharacter) {
+  EXPECT_EQ(beginning("abc", 3), "abc");
+  EXPECT_EQ(beginning("abcd", 3), "abc");
+  EXPECT_EQ(beginning("a\u00e9\u00e9", 4), "a\u00e9");
+}
+
 }  // namespace
 }  // namespace dlo::testing
