@@ -1,12 +1,29 @@
 #include "dlo/core/breaker.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "dlo/core/duration.h"
 
 namespace dlo {
 namespace {
+
+constexpr std::array<std::string_view, 15> codes_without_answer = {"ECONNREFUSED",
+                                                                   "ECONNRESET",
+                                                                   "ECONNABORTED",
+                                                                   "EHOSTUNREACH",
+                                                                   "ENETUNREACH",
+                                                                   "EPIPE",
+                                                                   "EAI_AGAIN",
+                                                                   "ETIMEDOUT",
+                                                                   "timed_out",
+                                                                   "connection_failed",
+                                                                   "connection_refused",
+                                                                   "connection_reset",
+                                                                   "dns",
+                                                                   "tls",
+                                                                   "transport"};
 
 void count(std::uint32_t& counter) noexcept {
   if (counter < std::numeric_limits<std::uint32_t>::max()) ++counter;
@@ -119,6 +136,16 @@ Breaker after_call(Breaker breaker, const BreakerPolicy& policy, const BreakerTi
 Breaker give_back(Breaker breaker, const BreakerTicket& ticket) noexcept {
   if (ticket.era == breaker.era && breaker.probes_out > 0) --breaker.probes_out;
   return breaker;
+}
+
+std::span<const std::string_view> no_answer_codes() noexcept {
+  return codes_without_answer;
+}
+
+bool says_target_failed(const Failure& failure) noexcept {
+  if (failure.status) return *failure.status >= 500;
+  if (failure.code == "protocol" || failure.code == "not_started") return true;
+  return std::ranges::find(codes_without_answer, failure.code) != codes_without_answer.end();
 }
 
 Breaker force_open(Breaker breaker) noexcept {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
+#include "dlo/core/failure.h"
 #include "dlo/core/time.h"
 
 namespace dlo {
@@ -63,6 +65,14 @@ struct Admission {
 
 /// The admitted call was never made (there was no message to run).
 [[nodiscard]] Breaker give_back(Breaker breaker, const BreakerTicket& ticket) noexcept;
+
+/// Codes of systems and of our own handlers which say that whoever was called did not answer.
+[[nodiscard]] std::span<const std::string_view> no_answer_codes() noexcept;
+
+/// Whether a failure speaks of the target, whatever becomes of the message: it did not answer, or
+/// said that it is in trouble itself. Any other that is not retried is an answer of a target that
+/// works.
+[[nodiscard]] bool says_target_failed(const Failure& failure) noexcept;
 
 [[nodiscard]] Breaker force_open(Breaker breaker) noexcept;
 [[nodiscard]] Breaker force_closed(Breaker breaker, TimePoint now) noexcept;

@@ -1,6 +1,7 @@
 // The profiles of CONTRACT 3.3 and RULINGS R12, as values. Nothing here decides anything.
 #include <utility>
 
+#include "dlo/core/breaker.h"
 #include "dlo/core/profile.h"
 
 namespace dlo {
@@ -38,6 +39,10 @@ CategoryRule ends(Action action, std::string reason = "") {
 
 /// R12: what applies when nothing is configured. Unknown failures are retried; only what the other
 /// side calls wrong for ever ends at once.
+std::vector<std::string> without_answer() {
+  return {no_answer_codes().begin(), no_answer_codes().end()};
+}
+
 Profile standard() {
   Profile p;
   p.name = "standard";
@@ -54,11 +59,8 @@ Profile standard() {
       rule("permission", MatchKind::status, {"401", "403"}, "permission"),
       rule("server", MatchKind::status, {"5xx"}, "server"),
       rule("data error", MatchKind::code, {"exit:65"}, "rejected"),
-      rule("network code", MatchKind::code,
-           {"ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EHOSTUNREACH", "ENETUNREACH", "EPIPE",
-            "EAI_AGAIN"},
-           "network"),
-      rule("timeout code", MatchKind::code, {"ETIMEDOUT", "timeout"}, "timeout"),
+      rule("timeout code", MatchKind::code, {"ETIMEDOUT", "timeout", "timed_out"}, "timeout"),
+      rule("network code", MatchKind::code, without_answer(), "network"),
       rule("timeout", MatchKind::substring, {"timeout", "timed out", "deadline exceeded"},
            "timeout"),
       rule("network", MatchKind::substring,
@@ -190,6 +192,7 @@ std::vector<Rule> workflow_safe_rules() {
       rule("transient status", MatchKind::status, {"408", "425", "429", "5xx"}, "transient"),
       rule("permission status", MatchKind::status, {"401", "403"}, "permission"),
       rule("validation status", MatchKind::status, {"400", "413", "415", "422"}, "validation"),
+      rule("network code", MatchKind::code, without_answer(), "network"),
       rule("transient", MatchKind::substring,
            {"rate limit", "ratelimit", "rate-limit", "throttle", "throttling", "temporary",
             "temporarily", "too many requests", "unavailable", "internal server error",
@@ -237,7 +240,6 @@ Profile workflow() {
   p.categories["validation"] = ends(Action::never, "validation");
   p.categories["permanent"] = ends(Action::never, "permanent");
   p.retry = doubling(minutes{1}, minutes{60});
-  p.unregistered = for_deployment();
   p.placement = Placement::in_office;
   p.invalid_category = "validation";
   p.reasons.invalid_header = "validation";

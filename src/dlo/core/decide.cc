@@ -127,7 +127,9 @@ const CategoryRule* RuleBook::rule_for(std::string_view category) const {
 }
 
 const RetryPolicy& RuleBook::policy_for(std::string_view category) const {
+  static const RetryPolicy never{.kind = PolicyKind::never};
   const CategoryRule* rule = rule_for(category);
+  if (rule != nullptr && rule->action == Action::never) return never;
   return rule != nullptr && rule->policy ? *rule->policy : profile_.retry;
 }
 
@@ -329,7 +331,8 @@ Decision RuleBook::decide(const Case& given) const {
       return end_without_retry(given,
                                reason_for(given.failure, reason_or(profile_.reasons.non_retryable)),
                                "its category is terminal");
-    case Action::never:
+    case Action::never:  // by itself; people may, and that counts as well (R2-5)
+      if (auto used_up = limit_reached(given)) return *std::move(used_up);
       return end_without_retry(given, reason_or(profile_.reasons.never),
                                "its category is never retried");
     case Action::reject_to_caller:
@@ -338,12 +341,15 @@ Decision RuleBook::decide(const Case& given) const {
     case Action::retry:
       break;
   }
-  const std::uint32_t limit = limit_for(given.category);
-  if (profile_.post_check && trips(*profile_.post_check, given.counters, limit)) {
-    return {death_by(*profile_.post_check, given.counters, limit, given.failure), given.counters,
-            given.category, given.rule, "post-check: the limit is reached"};
-  }
+  if (auto used_up = limit_reached(given)) return *std::move(used_up);
   return retry(given);
+}
+
+std::optional<Decision> RuleBook::limit_reached(const Case& given) const {
+  const std::uint32_t limit = limit_for(given.category);
+  if (!profile_.post_check || !trips(*profile_.post_check, given.counters, limit)) return {};
+  return Decision{death_by(*profile_.post_check, given.counters, limit, given.failure),
+                  given.counters, given.category, given.rule, "post-check: the limit is reached"};
 }
 
 Decision RuleBook::retry(const Case& given) const {

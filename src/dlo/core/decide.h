@@ -143,6 +143,8 @@ class RuleBook {
   [[nodiscard]] DeadLetterAs death_by(const Check& check, const Counters& counters,
                                       std::uint32_t limit, const Failure& failure) const;
   [[nodiscard]] Decision decide(const Case& given) const;
+  /// The post-check; nothing if there is none or it does not trip.
+  [[nodiscard]] std::optional<Decision> limit_reached(const Case& given) const;
   [[nodiscard]] Decision retry(const Case& given) const;
   [[nodiscard]] Decision after_uncounted_crash(const Case& given) const;
   [[nodiscard]] Decision end_without_retry(const Case& given, const std::string& reason,

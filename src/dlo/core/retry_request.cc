@@ -23,6 +23,7 @@ std::optional<std::uint32_t> read_count(const std::string& text) {
 
 void set_policy(Profile& profile, const RetryPolicy& policy) {
   profile.retry = policy;
+  profile.unregistered.reset();  // who asks for a policy means every failure
   for (auto& [name, category] : profile.categories) {
     category.policy.reset();
     if (category.action == Action::never) category.action = Action::retry;

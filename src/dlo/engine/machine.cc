@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dlo/broker/moments.h"
+#include "dlo/core/breaker.h"
 #include "dlo/core/encoding.h"
 
 namespace dlo {
@@ -297,13 +298,14 @@ Plan Processor::Machine::run_here(Item& item) {
   }
   const OutcomeKind kind = tried.outcome.kind;
   const bool ok = kind == OutcomeKind::ok;
+  const bool target_failed = says_target_failed(tried.outcome.failure);
   Plan plan =
       ok ? procedure.after_success(item)
          : procedure.after_failure(item, std::move(tried.outcome), started, now, dice.roll());
   if (kind == OutcomeKind::never_started) {
     item.entry->breaker.take_back(item.ticket, now);
   } else {
-    workshop.report(item, ok || is_answer(plan), now);
+    workshop.report(item, ok || is_answer(plan, target_failed), now);
   }
   return plan;
 }

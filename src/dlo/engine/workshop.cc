@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dlo/core/backoff.h"
+#include "dlo/core/breaker.h"
 #include "dlo/core/duration.h"
 #include "dlo/core/identity.h"
 #include "dlo/core/redact.h"
@@ -20,11 +21,13 @@ constexpr std::int64_t chunk_nanos = 200'000;
 Failure timeout_failure(Millis timeout) {
   Failure failure;
   failure.type = "HandlerTimeout";
-  failure.text = "the handler did not finish within " + print_duration(timeout);
+  failure.code = "timed_out";
+  failure.text = "the handler did not finish within " + print_duration(timeout) + " (timeout)";
   return failure;
 }
 
-bool is_answer(const Plan& plan) {
+bool is_answer(const Plan& plan, bool target_failed) {
+  if (target_failed) return false;
   if (std::holds_alternative<RejectToCaller>(plan.decision.verdict)) return true;
   const auto* death = std::get_if<DeadLetterAs>(&plan.decision.verdict);
   return death != nullptr && !death->exhausted;
@@ -278,9 +281,10 @@ void Workshop::fail(Item& item, Outcome outcome, TimePoint started, TimePoint no
     reported = outcome.failure;
     redact(reported);  // what is not kept is not told either (R26)
   }
+  const bool target_failed = says_target_failed(outcome.failure);
   Plan plan =
       parts_.procedure.after_failure(item, std::move(outcome), started, now, parts_.dice.roll());
-  report(item, is_answer(plan), now);
+  report(item, is_answer(plan, target_failed), now);
   if (events != nullptr) {
     const Message& message = *item.delivery.message;
     events->failed(message, reported, plan.decision, now - started);

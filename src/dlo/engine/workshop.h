@@ -36,8 +36,8 @@ class Dice {
 /// The failure of an attempt that did not end in time.
 [[nodiscard]] Failure timeout_failure(Millis timeout);
 /// A refusal for good is an answer: the other side works. Only what may pass by itself says that
-/// it does not.
-[[nodiscard]] bool is_answer(const Plan& plan);
+/// it does not, and a failure of the target itself (`says_target_failed`).
+[[nodiscard]] bool is_answer(const Plan& plan, bool target_failed);
 
 /// What one worker does with one chunk: prepare each, mark the starts together, run one after
 /// another, pass on what became of them. How large a chunk may be follows the handlers' speed: a

@@ -241,5 +241,26 @@ TEST(Breaker, NeverWedgesAndNeverOverdrawsItsProbesWhateverHappens) {
   }));
 }
 
+TEST(Breaker, KnowsWhichFailuresSpeakOfTheTarget) {
+  const auto says = [](const char* code, std::optional<int> status = {}) {
+    Failure failure;
+    failure.code = code;
+    failure.status = status;
+    return says_target_failed(failure);
+  };
+  for (const char* code :
+       {"connection_refused", "connection_failed", "connection_reset", "dns", "timed_out", "tls",
+        "transport", "protocol", "not_started", "ECONNREFUSED", "ETIMEDOUT"}) {
+    EXPECT_TRUE(says(code)) << code;
+  }
+  for (const int status : {500, 502, 503, 504}) EXPECT_TRUE(says("", status)) << status;
+  for (const int status : {301, 400, 403, 404, 409, 422, 429}) {
+    EXPECT_FALSE(says("", status)) << status;
+  }
+  for (const char* code : {"", "exit:1", "exit:65", "invalid_json", "redirect"}) {
+    EXPECT_FALSE(says(code)) << code;
+  }
+}
+
 }  // namespace
 }  // namespace dlo

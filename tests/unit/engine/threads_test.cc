@@ -112,7 +112,7 @@ TEST(Timeout, AHandlerThatListensIsAFailedAttemptAndKeepsItsThread) {
   EXPECT_EQ(stats.threads_lost, 0U);
   const DeadLetter record = world.only_record();
   EXPECT_EQ(record.failure.type, "HandlerTimeout");
-  EXPECT_EQ(record.failure.text, "the handler did not finish within 10s");
+  EXPECT_EQ(record.failure.text, "the handler did not finish within 10s (timeout)");
   gate.open();
 }
 

@@ -16,7 +16,10 @@
 namespace dlo::testing {
 namespace {
 
-class RetryPromises : public RetryRoom {};
+class RetryPromises : public RetryRoom {
+ protected:
+  void expect_tasks_to_wait_for_a_target_that_is_down();
+};
 
 INSTANTIATE_TEST_SUITE_P(Offices, RetryPromises, ::testing::Values("memory", "sqlite"),
                          [](const auto& row) { return std::string(row.param); });
@@ -193,6 +196,79 @@ TEST_P(RetryPromises, TenThousandTasksThatWaitFitIntoAFewMegabytes) {  // S2-46
     EXPECT_LT(each, 1'000) << "they are on the disk: what grows is its cache, up to its bound";
   }
   EXPECT_EQ(timer().next(), noon + 24h);
+}
+
+// An executor that is down is not the fault of the tasks: they wait, and its circuit opens.
+void RetryPromises::expect_tasks_to_wait_for_a_target_that_is_down() {
+  int runs = 0;
+  HandlerOptions guarded;
+  guarded.breaker = BreakerPolicy{};
+  guarded.breaker->consecutive = 3;
+  guarded.breaker->cool_down = 10min;
+  on(
+      "prefect",
+      [&](const Message&, const RunContext&) {
+        ++runs;
+        Outcome down = fails("POST http://h/x failed (network, connection_refused): no route");
+        down.failure.code = "connection_refused";
+        return down;
+      },
+      guarded);
+  std::vector<RecordId> ids;
+  for (int i = 0; i < 8; ++i) {
+    ids.push_back(report("wf_" + std::to_string(i), "timeout", {}, R"({"adapter": "prefect"})"));
+  }
+  pass(2min);
+  EXPECT_EQ(runs, 3) << "then the circuit is open";
+  for (const RecordId& id : ids) {
+    EXPECT_EQ(record(id).category, "network");
+    EXPECT_TRUE(record(id).next_retry_at) << "it is tried again";
+  }
+}
+
+TEST_P(RetryPromises, AnExecutorThatIsDownEndsNoTaskAndOpensItsCircuit) {  // S2-2, S2-8, R21
+  profile = "workflow";
+  expect_tasks_to_wait_for_a_target_that_is_down();
+}
+
+TEST_P(RetryPromises, AnExecutorThatIsDownEndsNoTaskOfTheSafeProfileEither) {
+  profile = "workflow+safe";
+  expect_tasks_to_wait_for_a_target_that_is_down();
+}
+
+// 5xx that the words of `workflow` call permanent are not retried, and still speak of the target.
+TEST_P(RetryPromises, AnExecutorThatAnswersWithServerErrorsOpensItsCircuit) {  // R21
+  int runs = 0;
+  HandlerOptions guarded;
+  guarded.breaker = BreakerPolicy{};
+  guarded.breaker->consecutive = 3;
+  guarded.breaker->cool_down = 10min;
+  on(
+      "prefect",
+      [&](const Message&, const RunContext&) {
+        ++runs;
+        Outcome broken = fails("HTTP 500");
+        broken.failure.status = 500;
+        return broken;
+      },
+      guarded);
+  for (int i = 0; i < 8; ++i) {
+    report("wf_" + std::to_string(i), "timeout", {}, R"({"adapter": "prefect"})");
+  }
+  pass(2min);
+  EXPECT_EQ(runs, 3);
+}
+
+TEST_P(RetryPromises, ARetryByHandBeyondTheLimitIsExhaustedWhateverItsError) {  // R2-5
+  on("llamaindex", [](const Message&, const RunContext&) { return fails("permission denied"); });
+  const RecordId id = report("wf_1", "permission denied");
+  for (int n = 1; n <= 5; ++n) {
+    retry_by_hand(id);
+    processor().drain();
+    EXPECT_EQ(status(id), n < 3 ? Status::pending : Status::exhausted) << n;
+    EXPECT_EQ(record(id).counters.retry, static_cast<std::uint32_t>(n));
+  }
+  EXPECT_EQ(record(id).policy, "never") << "S2-4, S2-8";
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ std::string words_of(const ChildReport& report, const std::string& how) {
 Outcome interrupted(const ChildReport& report, const std::string& program, Millis timeout) {
   const bool late = report.interrupted == ChildReport::Interrupted::timed_out;
   std::string text = late ? program + " was ended because it took longer than " +
-                                std::to_string(timeout.count()) + " ms"
+                                std::to_string(timeout.count()) + " ms (timeout)"
                           : program + " was ended because the engine is stopping";
   if (const auto words = report.err.text(); !words.empty()) text += "; its stderr:\n" + words;
   return failed(late ? failure_type::timeout : failure_type::stopped,

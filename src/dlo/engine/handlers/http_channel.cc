@@ -230,11 +230,12 @@ HttpTrouble HttpChannel::Handles::trouble(Ended ended, CURLcode code,
     out.text = "was given up because the engine is stopping";
   } else if (ended == Ended::timed_out) {
     out.code = failure_code::timed_out;
-    out.text = "got no complete answer within " + std::to_string(request.timeout.count()) + " ms";
+    out.text = "got no complete answer within " + std::to_string(request.timeout.count()) +
+               " ms (timeout)";
   } else {
     out.code = code_of(code, number(CURLINFO_OS_ERRNO));
-    out.text = std::string("failed: ") +
-               (error.front() != '\0' ? error.data() : ::curl_easy_strerror(code));
+    out.text = "failed (network, " + std::string(out.code) +
+               "): " + (error.front() != '\0' ? error.data() : ::curl_easy_strerror(code));
   }
   return out;
 }

@@ -114,7 +114,7 @@ Outcome PullHandler::outcome_of(Why why, Offer& offer, const RunContext& context
     case Why::timed_out:
       return failed(failure_type::timeout, std::string(failure_code::timed_out),
                     "the worker did not finish within " + std::to_string(context.timeout.count()) +
-                        " ms; it may still be at work");
+                        " ms (timeout); it may still be at work");
     case Why::stopped:
       return failed(failure_type::stopped, std::string(failure_code::stopped),
                     "the engine stopped while a worker had this message; it may still be at work");
