@@ -198,7 +198,11 @@ void stalls() {
   options.source = "idle";
   auto idle = must(queues->declare(options));
   std::atomic<Millis::rep> offset = 0;
-  const auto now = [&] { return wall() + Millis{offset}; };
+  std::atomic<Millis::rep> set_by = 0;  // the wall clock alone
+  const auto now = [&] {
+    const auto at = wall() + Millis{offset};
+    return Instant{at + Millis{set_by}, at};
+  };
   const auto watch = [&](const char* what, const auto& act) {
     std::atomic<bool> over = false;
     double longest = 0;
@@ -215,6 +219,16 @@ void stalls() {
     say(what, longest, "ms", "< 10");
   };
   watch("longest wait of others: filling, for comparison", [&] { fill(*from, count, 3600s); });
+  watch("longest wait of others: the clock is slowed down by a minute, a second at a time", [&] {
+    for (int i = 0; i < 60; ++i) {
+      set_by -= 1001;
+      must(from->stats(now()));
+    }
+  });
+  watch("longest wait of others: the clock is set forward an hour", [&] {
+    set_by += Millis{1h}.count();
+    for (int i = 0; i < 1000; ++i) must(from->stats(now()));
+  });
   watch("longest wait of others: a million fall due", [&] {
     offset += Millis{2h}.count();
     while (must(from->stats(now())).delayed > 0) {

@@ -91,6 +91,8 @@ const std::vector<Sabotage>& sabotages() {
             }}},
       {"LeasesFollowTheWallClock",
        {"AClockThatIsSetForwardEndsNeitherDelaysNorLeases",
+        "AClockThatIsSetForwardAndBackEndsNoDelayThoughTheMessageCanExpire",
+        "ADelayIsExactToASecondWhileTheClockIsSlowedDown",
         "ADelayLastsAsLongAsItWasAskedForHoweverTheClockIsSet",
         "ALeaseLastsAsLongAsItWasPromisedHoweverTheClockIsSet",
         "ALongPollReturnsWhenALeaseEndsAlsoIfTheClockWasSet"},

@@ -152,6 +152,31 @@ TEST_P(BrokerSuite, ADelayLastsAsLongAsItWasAskedForHoweverTheClockIsSet) {
   }
 }
 
+TEST_P(BrokerSuite, AClockThatIsSetForwardAndBackEndsNoDelayThoughTheMessageCanExpire) {
+  NEEDS(delays);
+  auto mortal = message("mortal");
+  mortal.expires_at = noon + 70min;
+  publish(mortal, noon, 60min);
+  EXPECT_EQ(stats(noon).delayed, 1U);
+  EXPECT_EQ(stats({noon + 1h, noon + 1s}).delayed, 1U);
+  EXPECT_EQ(stats({noon + 2s, noon + 2s}).delayed, 1U);
+  EXPECT_TRUE(take(1, noon + 60min - 1ms).empty());
+  const auto got = take(1, noon + 60min);
+  ASSERT_EQ(ids(got), (Ids{"mortal"}));
+  EXPECT_FALSE(got[0].expired);
+}
+
+// As a clock does that was set back and may not show a moment twice.
+TEST_P(BrokerSuite, ADelayIsExactToASecondWhileTheClockIsSlowedDown) {
+  NEEDS(delays);
+  publish(message("delayed"), noon, 30s);
+  EXPECT_EQ(stats(noon).delayed, 1U);
+  Millis passed{0};
+  while (passed < 60s && take(1, {noon + passed / 2, noon + passed}).empty()) passed += 100ms;
+  EXPECT_GE(passed, 29s);
+  EXPECT_LE(passed, 32s);
+}
+
 TEST_P(BrokerSuite, ALeaseLastsAsLongAsItWasPromisedHoweverTheClockIsSet) {
   for (const Millis jump : {Millis{1h}, Millis{24h * 365}, Millis{-30min}, Millis{0}}) {
     SCOPED_TRACE(jump.count());

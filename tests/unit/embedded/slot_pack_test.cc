@@ -110,6 +110,7 @@ std::string as_version_4(const std::string& bytes) {
       kind = 3;
       ++packed_blocks;
     }
+    if (kind == 1) content.resize(content.size() - 8);  // nobody had set the clock
     ByteWriter chunk(out);
     chunk.u8(kind);
     chunk.u32(static_cast<std::uint32_t>(content.size()));

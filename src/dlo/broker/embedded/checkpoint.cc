@@ -113,6 +113,7 @@ class Loader {
   std::vector<SlotNumber> arrivals_;
   std::vector<KeysOfQueue> keys_;
   std::vector<SlotNumber> heads_;  // of keys
+  bool current_ = false;           // of today's version
   bool complete_ = false;
 };
 
@@ -126,7 +127,7 @@ bool Loader::describe(std::string_view bytes) {
   position.group = in.u64();
   position.previous_crc = in.u32();
   loaded_.incarnation = in.u64();
-  holdings_.note_moment(in.moment());
+  const auto latest = in.moment();
   slots_ = in.u32();
   const auto segments = in.number();
   for (std::uint64_t i = 0; i < segments && in.ok(); ++i) {
@@ -148,6 +149,10 @@ bool Loader::describe(std::string_view bytes) {
   for (std::uint64_t i = 0; i < queues && in.ok(); ++i) {
     if (!read_queue(holdings_, in, keys_.emplace_back())) return false;
   }
+  const auto set_by = current_ ? read_clock_set(in) : std::optional(Millis{0});
+  if (!set_by) return false;
+  holdings_.clock_was_set(*set_by);
+  holdings_.note_moment(latest);
   holdings_.slots().grow_to(slots_);
   return in.ok() && in.at_end();
 }
@@ -312,9 +317,10 @@ Result<void> Loader::open() {
   std::string head(magic.size(), '\0');
   const auto got = file_->read_at(0, head.data(), head.size());
   if (!got) return got.error();
+  current_ = head == magic;
   const bool before = std::find(std::begin(magics_before), std::end(magics_before), head) !=
                       std::end(magics_before);
-  if (head != magic && !before) return damaged(files_, 0);
+  if (!current_ && !before) return damaged(files_, 0);
   return {};
 }
 

@@ -10,9 +10,11 @@ namespace dlo::embedded::checkpoint_format {
 /// What a checkpoint is made of: chunks of `kind u8 | size u32 | crc u32 | bytes`. See FORMAT.md.
 inline constexpr char file_name[] = "checkpoint";
 inline constexpr char new_name[] = "checkpoint.new";
-inline constexpr std::string_view magic = "DLOQCKP6";
-// 5: nobody knows when messages expire. 4: no block is packed. 3: ids are in the description, too.
-inline constexpr std::string_view magics_before[] = {"DLOQCKP5", "DLOQCKP4", "DLOQCKP3"};
+inline constexpr std::string_view magic = "DLOQCKP7";
+// 6: nobody set the clock. 5: nobody knows when messages
+// expire. 4: no block is packed. 3: ids are in the description, too.
+inline constexpr std::string_view magics_before[] = {"DLOQCKP6", "DLOQCKP5", "DLOQCKP4",
+                                                     "DLOQCKP3"};
 inline constexpr std::size_t block_bytes = Slots::block_size * sizeof(Slot);
 inline constexpr std::size_t keys_bytes = Slots::block_size * sizeof(KeyBytes);
 inline constexpr std::size_t expiries_bytes = Slots::block_size * sizeof(Expiry);

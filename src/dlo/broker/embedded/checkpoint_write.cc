@@ -147,6 +147,7 @@ HoldingsDescription describe_holdings(Holdings& holdings, const JournalPosition&
       description.ids.push_back({number, std::move(each)});
     }
   }
+  out.u64(static_cast<std::uint64_t>(holdings.clock_set_by().count()));
   return description;
 }
 

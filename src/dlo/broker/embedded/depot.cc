@@ -110,9 +110,25 @@ void Depot::advance(const Instant& now) {
   seen_ = std::chrono::steady_clock::now();
   std::vector<Lease*> ran_out;
   holdings_.advance(now, ran_out);
+  if (holdings_.clock_set_by() != clock_noted_) [[unlikely]]
+    note_clock();
   mutex_.set_orderly(holdings_.is_behind());
   // If their end cannot be written they stay leased and come out again later.
   if (!ran_out.empty()) (void)end_leases(ran_out, now);
+}
+
+/// Somebody set the clock: moments of records mean something else from here on. If that cannot be
+/// written now, the next call tries again.
+void Depot::note_clock() {
+  const auto by = holdings_.clock_set_by() - clock_noted_;
+  std::string bytes;
+  ByteWriter(bytes).u64(static_cast<std::uint64_t>(by.count()));
+  RecordList records;
+  records.add(RecordType::clock_set, std::move(bytes));
+  const auto placed = append(records);
+  if (!placed) return;
+  clock_noted_ += by;
+  last_end_ = placed->last;
 }
 
 Result<void> Depot::hand_over_ends(Lock& lock) {

@@ -156,6 +156,7 @@ class Depot {
   void notice(const Error& error);
   void admit(std::uint64_t durable, TimePoint now);
   void advance(const Instant& now);
+  void note_clock();
   Result<void> end_leases(const std::vector<Lease*>& leases, const Instant& now);
   /// Leases that ran out stay so if the process dies. For calls that write nothing else.
   Result<void> hand_over_ends(Lock& lock);
@@ -260,7 +261,8 @@ class Depot {
   std::uint32_t reading_phase_ = 0;                      // of those who claim now
   std::array<std::atomic<std::uint32_t>, 2> reading_{};  // how many read, by phase
   std::uint32_t segment_ = 0;                            // of the last record
-  std::uint64_t last_end_ = 0;                           // record of the last leases that ran out
+  std::uint64_t last_end_ = 0;  // record of what time did last: leases ran out, the clock was set
+  Millis clock_noted_{0};       // by how much, as far as it is written down
   std::uint32_t epoch_ = 0;
   std::uint64_t appended_ = 0;  // bytes since the last checkpoint
   std::uint64_t untidied_ = 0;  // ... since housekeeping last began and ended

@@ -96,7 +96,9 @@ Result<void> Depot::read_back(TimePoint now, RecoveryReport& report) {
   doorbells_.resize(holdings_.queue_count());
   oldest_.resize(holdings_.queue_count());
   if (const auto born = be_born(); !born) return born;
+  clock_noted_ = holdings_.clock_set_by();
   holdings_.begin_work(now);
+  if (holdings_.clock_set_by() != clock_noted_) note_clock();
   return end_leases_of_last_life(now);
 }
 

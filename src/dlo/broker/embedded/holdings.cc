@@ -71,7 +71,7 @@ void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t wei
   slot.keyed = tail.keyed && key != 0;
   if (slot.keyed) slots_.set_key(tail.slot, key);
   slot.carries = tail.carries;
-  slot.set_time(pack(tail.due));
+  slot.set_time(even(tail.due));
   slot.place = Place::arriving;
   QueueState& queue = *queues_[tail.queue];
   ++queue.in(Place::arriving);
@@ -102,7 +102,7 @@ void Holdings::wait_or_ready(SlotNumber number, TimePoint now) {
   const Slot& slot = slots_[number];
   if (!working_) return move_to(number, Place::ready);  // begin_work looks again
   QueueState& queue = *queues_[slot.queue];
-  if (unpack(slot.time()) > now) {
+  if (slot.time() > by_now(now)) {
     move_to(number, Place::delayed);
     return queue.unlined ? void() : delay(number, now);
   }
@@ -126,7 +126,7 @@ void Holdings::delay(SlotNumber number, TimePoint now) {
   QueueState& queue = queue_of(number);
   if (!queue.delays) {
     queue.delays = std::make_unique<Delays>();
-    (void)queue.delays->advance(slots_, now, [](SlotNumber) {});
+    (void)queue.delays->advance(slots_, unpack(by_now(now)), [](SlotNumber) {});
   }
   queue.delays->set(slots_, number);
   // Not when it ends, but when it wants to be looked at: whoever waits is told that moment, too.
@@ -187,7 +187,7 @@ void Holdings::set_state(const StateRecord& record, const Address& at, TimePoint
   slot.repeat = record.repeat;
   slot.ahead = record.ahead;
   slot.redriven = false;
-  slot.set_time(pack(record.due));
+  slot.set_time(even(record.due));
   if (record.dead) return bury(number, record.holds_key, now);
   wait_or_ready(number, now);
 }
@@ -210,7 +210,7 @@ void Holdings::return_unchanged(const Return& record, TimePoint now) {
   Slot& slot = slots_.edit(record.slot);
   slot.repeat = record.repeat;
   slot.ahead = false;
-  slot.set_time(pack(record.due));
+  slot.set_time(even(record.due));
   wait_or_ready(record.slot, now);
 }
 
@@ -258,7 +258,7 @@ void Holdings::begin_turn(SlotNumber head, TimePoint now) {
   if (head == no_slot) return;
   // Ready since now, not since it was published: so keys take turns.
   Slot& slot = slots_.edit(head);
-  slot.set_time(std::max(slot.time(), pack(now)));
+  slot.set_time(std::max(slot.time(), even(now)));
   wait_or_ready(head, now);
 }
 

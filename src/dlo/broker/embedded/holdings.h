@@ -156,13 +156,15 @@ class Holdings {
 
   // --- time
   void begin_work(TimePoint now);
+  /// Somebody set the wall clock: what waits does not notice.
+  void clock_was_set(Millis by) noexcept;
+  /// ... by so much altogether, in this life of the queues and those before.
+  [[nodiscard]] Millis clock_set_by() const noexcept { return set_by_; }
   /// Ends delays. Leases that ran out are listed, for their ends have to be written down.
   /// Of very many that are due at once some are left for the next call.
   void advance(const Instant& now, std::vector<Lease*>& ran_out);
   /// Some were left: every call ends a slice of them.
-  [[nodiscard]] bool is_behind() const noexcept {
-    return next_delay_ <= pack(latest_) || leases_behind_;
-  }
+  [[nodiscard]] bool is_behind() const noexcept { return next_delay_ <= latest_ || leases_behind_; }
   /// A lease that ran out and is one of those that were left: nobody's any more.
   [[nodiscard]] bool is_over(const Lease& lease) const noexcept {
     const auto due = leases_behind_ ? leases_.timing().deadline(lease.index) : std::nullopt;
@@ -170,10 +172,14 @@ class Holdings {
   }
   /// When something may become ready in this queue.
   [[nodiscard]] std::optional<TimePoint> next_due(const QueueState& queue) const noexcept;
-  [[nodiscard]] TimePoint latest() const noexcept { return latest_; }
-  [[nodiscard]] Instant latest_instant() const noexcept { return {latest_, latest_steady_}; }
+  [[nodiscard]] TimePoint latest() const noexcept { return wall(latest_); }
+  [[nodiscard]] Instant latest_instant() const noexcept { return {latest(), latest_steady_}; }
+  /// It waits, and will have to for a while.
+  [[nodiscard]] bool is_early(SlotNumber slot) const noexcept {
+    return slots_[slot].time() > latest_;
+  }
   /// Reading back: it was at least this late when a record was written.
-  void note_moment(TimePoint at) noexcept { latest_ = std::max(latest_, at); }
+  void note_moment(TimePoint at) noexcept { latest_ = std::max(latest_, even(at)); }
 
   [[nodiscard]] Address address_of(SlotNumber slot) const noexcept;
   [[nodiscard]] const Slots& slots() const noexcept { return slots_; }
@@ -197,27 +203,42 @@ class Holdings {
   };
   Strays find_strays(QueueState& queue, TimePoint now);
   void delay(SlotNumber slot, TimePoint now);
-  void end_delays(TimePoint now);
+  void end_delays(std::uint64_t moment);
   void stand(QueueState& queue, SlotNumber slot);
   void stand_ahead(QueueState& queue, SlotNumber slot);
   void note_expiry(QueueState& queue, SlotNumber slot) noexcept {
     if (slots_[slot].can_expire) [[unlikely]]
       queue.next_expiry = std::min(queue.next_expiry, slots_.expiry(slot));
   }
-  void clock_went_back(Millis jump);
-  void clock_was_set(Millis by, TimePoint now);
+  void clock_went_back(std::uint64_t jump);
+  void end_delays_of_expired(TimePoint now);
+  /// Slots know moments of an even clock: the wall clock, had nobody ever set it. So a delay is
+  /// time that passes, and a jump of the clock costs nothing, however many wait.
+  [[nodiscard]] std::uint64_t even(TimePoint at) const noexcept;
+  [[nodiscard]] TimePoint wall(std::uint64_t at) const noexcept;
+  /// ... for a caller that read the clock before somebody set it.
+  [[nodiscard]] std::uint64_t by_now(TimePoint now) const noexcept {
+    return std::min(even(now), latest_);
+  }
+
+  // Callers that read one clock disagree by a little; only more than this is a jump.
+  static constexpr std::uint64_t slack = 1000;
 
   Slots slots_;
   Leases leases_;
   SegmentUses segments_;
   std::vector<std::unique_ptr<QueueState>> queues_;
   bool working_ = false;
-  TimePoint latest_ = TimePoint::min();
+  Millis set_by_{0};          // wall clock - even clock
+  std::uint64_t latest_ = 0;  // by the even clock; 0: nobody said yet
   TimePoint latest_steady_ = TimePoint::min();
   Drift drift_;
   std::uint64_t next_delay_ = end_of_time;  // no delay ends before
   bool leases_behind_ = false;              // some ran out and were left
   SlotNumber walk_ = no_slot;
+  // The clock was set forward: from here on nobody looked yet whom that let expire.
+  SlotNumber unlooked_ = no_slot;
+  bool cut_short_ = false;  // some delays were, and still stand where they would have ended
 };
 
 }  // namespace dlo::embedded

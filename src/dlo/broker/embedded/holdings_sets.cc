@@ -60,7 +60,7 @@ std::uint64_t Holdings::move(const std::vector<SlotNumber>& slots, QueueState& t
     from.totals.bytes -= slot.size;
     slot.queue = to.record.number;
     slot.place = Place::arriving;
-    slot.set_time(std::max(slot.time(), pack(now)));
+    slot.set_time(std::max(slot.time(), even(now)));
     ++to.in(Place::arriving);
     to.totals.bytes += slot.size;
     slot.keyed = slot.keyed && to.options().keys_in_order;
@@ -77,7 +77,7 @@ std::uint64_t Holdings::redrive(QueueState& queue, SlotNumber last, TimePoint no
     const auto number = at;
     at = number == last ? no_slot : slots_[at].newer;
     unlink(number);
-    slots_.edit(number).set_time(pack(now));
+    slots_.edit(number).set_time(even(now));
     slots_.edit(number).redriven = true;
     wait_or_ready(number, now);
     link(number);
@@ -117,7 +117,7 @@ Holdings::Strays Holdings::find_strays(QueueState& queue, TimePoint now) {
   constexpr SlotNumber soon = 64;  // neighbours are usually published one after the other
   Strays strays;
   auto earliest = end_of_time;
-  const auto moment = pack(now);
+  const auto moment = by_now(now);
   for (auto at = queue.all.newest; at != no_slot; at = slots_[at].older) {
     if (at >= soon) __builtin_prefetch(&slots_[at - soon]);
     const Slot& slot = slots_[at];
@@ -163,6 +163,8 @@ void Holdings::line_up(QueueState& queue, TimePoint now) {
 
 void Holdings::begin_work(TimePoint now) {
   slots_.rebuild_free_list();
+  // Set back while nothing ran: then no time has passed, or some would have to wait for ever.
+  if (const auto last = latest(); even(now) + slack < latest_) clock_was_set(now - last);
   std::vector<Lease*> nobody;
   advance(Instant(now), nobody);
   drift_ = {};  // callers have a steady clock, too: its first reading counts
@@ -170,6 +172,7 @@ void Holdings::begin_work(TimePoint now) {
   for (auto& queue : queues_) {
     if (queue) line_up(*queue, now);
   }
+  unlooked_ = set_by_ > Millis{0} ? 0 : no_slot;
 }
 
 }  // namespace dlo::embedded

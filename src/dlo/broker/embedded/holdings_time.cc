@@ -6,24 +6,21 @@
 #include "dlo/broker/moments.h"
 
 namespace dlo::embedded {
-namespace {
-
-// Callers that read one clock disagree by a little; only more than this is a jump.
-constexpr Millis slack{1000};
-
-}  // namespace
 
 void Holdings::advance(const Instant& now, std::vector<Lease*>& ran_out) {
-  if (latest_ != TimePoint::min() && now.wall < latest_ && latest_ - now.wall > slack) {
-    clock_went_back(latest_ - now.wall);
-    latest_ = now.wall;
+  if (const auto by = drift_.since_last(now); by != Millis{0}) clock_was_set(by);
+  const auto moment = even(now.wall);
+  if (moment + slack < latest_) {
+    clock_went_back(latest_ - moment);
+    latest_ = moment;
   }
-  if (const auto by = drift_.since_last(now); by != Millis{0}) clock_was_set(by, now.wall);
-  latest_ = std::max(latest_, now.wall);
+  latest_ = std::max(latest_, moment);
   // No clock of a machine does this; the next life's may have begun elsewhere.
-  const bool elsewhere = latest_steady_ > now.steady && latest_steady_ - now.steady > slack;
+  const bool elsewhere = latest_steady_ > now.steady && latest_steady_ - now.steady > Millis{slack};
   latest_steady_ = elsewhere ? now.steady : std::max(latest_steady_, now.steady);
-  if (pack(now.wall) >= next_delay_) end_delays(now.wall);
+  if (unlooked_ != no_slot) [[unlikely]]
+    end_delays_of_expired(now.wall);
+  if (moment >= next_delay_) end_delays(moment);
   constexpr std::size_t at_once = 512;  // their ends are written: more work than a delay
   const auto over = [&](std::uint32_t index, TimePoint /*due*/) {
     ran_out.push_back(&leases_[index]);
@@ -31,7 +28,16 @@ void Holdings::advance(const Instant& now, std::vector<Lease*>& ran_out) {
   leases_behind_ = !leases_.timing().advance(now.steady, over, at_once);
 }
 
-void Holdings::end_delays(TimePoint now) {
+std::uint64_t Holdings::even(TimePoint at) const noexcept {
+  if (at == TimePoint::max()) return end_of_time;
+  return pack(set_by_ < Millis{0} ? later(at, -set_by_) : std::max(at, TimePoint{}) - set_by_);
+}
+
+TimePoint Holdings::wall(std::uint64_t at) const noexcept {
+  return at == end_of_time ? TimePoint::max() : unpack(at) + set_by_;
+}
+
+void Holdings::end_delays(std::uint64_t moment) {
   constexpr std::size_t at_once = 2048;  // those who wait for the lock wait half a millisecond
   constexpr std::size_t at_least = 256;  // for every queue: none waits for another's crowd
   std::size_t budget = at_once;
@@ -39,7 +45,7 @@ void Holdings::end_delays(TimePoint now) {
   for (auto& queue : queues_) {
     if (!queue || !queue->delays) continue;
     budget = queue->delays->advance(
-        slots_, now,
+        slots_, unpack(moment),
         [&](SlotNumber number) {
           move_to(number, Place::ready);
           stand(*queue, number);
@@ -53,46 +59,58 @@ void Holdings::end_delays(TimePoint now) {
   }
 }
 
-// Whoever waited keeps the age it had, or newcomers of a higher priority would pass for ever.
-void Holdings::clock_went_back(Millis jump) {
-  const auto back = static_cast<std::uint64_t>(jump.count());
-  const auto before = pack(latest_);
+// The even clock of a machine never does this; time that is virtual does. Whoever waited keeps the
+// age it had, or newcomers of a higher priority would pass for ever.
+void Holdings::clock_went_back(std::uint64_t jump) {
   for (SlotNumber number = 0; number < slots_.size(); ++number) {
     const Slot& slot = slots_[number];
     const bool waits = slot.place == Place::ready || slot.place == Place::held;
-    const bool aged = waits && slot.time() <= before;
-    if (aged) slots_.edit(number).set_time(slot.time() - std::min(slot.time(), back));
+    const bool aged = waits && slot.time() <= latest_;
+    if (aged) slots_.edit(number).set_time(slot.time() - std::min(slot.time(), jump));
   }
   for (auto& queue : queues_) {
     if (!queue) continue;
-    queue->lineup.shift(jump);
+    queue->lineup.shift(Millis{static_cast<Millis::rep>(jump)});
     queue->sweep_again = TimePoint::min();
   }
   next_delay_ = 0;  // the wheels have to know, too
 }
 
-// Delays are time that passes, and none did: they end as much later, or sooner. Expiry is a moment
-// of the wall clock, and ends them.
-void Holdings::clock_was_set(Millis by, TimePoint now) {
-  for (SlotNumber number = 0; number < slots_.size(); ++number) {
-    const Slot& slot = slots_[number];
-    const bool waits = slot.place == Place::delayed || slot.place == Place::held;
-    const auto due = slot.time();
-    if (!waits || unpack(due) <= latest_ || due == end_of_time) continue;
-    auto moved = later(unpack(due), by) + std::min(by, Millis{0});
-    if (slot.can_expire && slots_.expiry(number) != never_expires) {
-      moved = std::min(moved, TimePoint{std::chrono::seconds{slots_.expiry(number)}});
-    }
-    slots_.edit(number).set_time(pack(moved));
-  }
+void Holdings::clock_was_set(Millis by) noexcept {
+  set_by_ += by;
   for (auto& queue : queues_) {
-    if (queue && queue->delays) queue->delays->place_anew(slots_, now);
+    if (queue) queue->sweep_again = TimePoint::min();
+  }
+  if (by > Millis{0} && working_) unlooked_ = 0;
+}
+
+/// Expiry is a moment of the wall clock: who has expired because that was set forward waits no
+/// longer. A slice of everybody in every call.
+void Holdings::end_delays_of_expired(TimePoint now) {
+  constexpr SlotNumber at_once = 4096;
+  const auto until = expired_until(now);
+  const auto end = std::min(slots_.size(), unlooked_ + at_once);
+  for (; unlooked_ < end; ++unlooked_) {
+    const Slot& slot = slots_[unlooked_];
+    const bool waits =
+        slot.place == Place::delayed || slot.place == Place::held || slot.place == Place::arriving;
+    if (!waits || !slot.can_expire || !is_early(unlooked_)) continue;
+    if (slots_.expiry(unlooked_) > until) continue;
+    cut_short_ = cut_short_ || slot.place == Place::delayed;
+    slots_.edit(unlooked_).set_time(latest_);
+  }
+  if (unlooked_ < slots_.size()) return;
+  unlooked_ = no_slot;
+  if (!std::exchange(cut_short_, false)) return;
+  for (auto& queue : queues_) {
+    if (queue && queue->delays) queue->delays->place_anew(slots_, unpack(latest_));
   }
   next_delay_ = 0;
 }
 
 std::optional<TimePoint> Holdings::next_due(const QueueState& queue) const noexcept {
-  const auto delay = queue.delays ? queue.delays->next(slots_) : std::nullopt;
+  auto delay = queue.delays ? queue.delays->next(slots_) : std::nullopt;
+  if (delay) delay = wall(pack(*delay));
   const bool leased = queue.places[static_cast<std::size_t>(Place::leased)] > 0;
   auto lease = leased ? leases_.timing().next() : std::nullopt;
   if (lease) lease = latest_instant().wall_at(*lease);

@@ -131,6 +131,7 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
     description = describe_holdings(holdings_, position, incarnation_);
     for (const Arrival& each : arrivals_) arrivals.push_back(each.slot);
     holdings_.slots().begin_snapshot();
+    clock_noted_ = holdings_.clock_set_by();  // the checkpoint says so
     appended_ = 0;
     holdings_.segments().count_dropped_anew();
   }

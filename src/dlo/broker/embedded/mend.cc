@@ -7,7 +7,7 @@
 namespace dlo::embedded {
 namespace {
 
-constexpr auto newest_type = static_cast<std::uint8_t>(RecordType::redriven);
+constexpr auto newest_type = static_cast<std::uint8_t>(RecordType::clock_set);
 
 const char* settings_of(RecordType type) {
   if (type == RecordType::queue) return "The settings of a queue";
@@ -61,6 +61,7 @@ Result<void> Mend::mend(const Entry& entry) {
     case RecordType::paused:
     case RecordType::moved:
     case RecordType::redriven:
+    case RecordType::clock_set:
       break;
   }
   return mend_queue(entry);
@@ -97,6 +98,11 @@ void Mend::lose(const LostRecords& lost) {
   if (type == RecordType::queue || type == RecordType::paused || type == RecordType::born) {
     notes.push_back(std::string(settings_of(type)) + " was in lost record " +
                     std::to_string(lost.first) + ": declare or pause it anew.");
+    return;
+  }
+  if (type == RecordType::clock_set) {
+    notes.push_back("That somebody set the clock was in lost record " + std::to_string(lost.first) +
+                    ": delays from before it may end as much too early or too late.");
     return;
   }
   if (type != RecordType::published && type != RecordType::relocated) return doubt_all();
@@ -294,7 +300,7 @@ Result<void> Mend::mend_queue(const Entry& entry) {
     if (const auto record = decode_queue(entry.body); record && record->number > 0) {
       need_queue(static_cast<std::uint16_t>(record->number - 1));
     }
-  } else if (type != RecordType::born) {
+  } else if (type != RecordType::born && type != RecordType::clock_set) {
     need_queue(in.u16());
     if (type == RecordType::moved) need_queue(in.u16());
   }

@@ -140,7 +140,7 @@ void MessageFates::conclude() {
     const Slot& held = holdings_.slots()[slot];
     fate = fate_of(held.place);
     // While a journal is read back nobody is told apart from those whose delay is over.
-    if (fate == Fate::ready && unpack(held.time()) > holdings_.latest()) fate = Fate::delayed;
+    if (fate == Fate::ready && holdings_.is_early(slot)) fate = Fate::delayed;
   }
 }
 

@@ -48,6 +48,8 @@ const char* name_of(RecordType type) {
       return "moved";
     case RecordType::redriven:
       return "redriven";
+    case RecordType::clock_set:
+      return "clock set";
   }
   return "unknown";
 }
@@ -149,6 +151,8 @@ class Dumper {
         slots.push_back(each.slot);
       }
       out.text = slots_text(slots);
+    } else if (type == RecordType::clock_set) {
+      out.text = "by " + std::to_string(static_cast<std::int64_t>(in.u64())) + " ms";
     } else if (type != RecordType::born) {
       out.queue = queue_name(in.u16());
     }

@@ -283,6 +283,13 @@ std::vector<SlotNumber> decode_slots(ByteReader& in) {
   return slots;
 }
 
+std::optional<Millis> read_clock_set(ByteReader& in) noexcept {
+  const Millis by{static_cast<Millis::rep>(in.u64())};
+  const Millis most{static_cast<Millis::rep>(end_of_time)};
+  if (!in.ok() || by > most || by < -most) return std::nullopt;
+  return by;
+}
+
 void encode(const QueueRecord& record, std::string& out) {
   const SourceOptions& options = record.options;
   ByteWriter to(out);

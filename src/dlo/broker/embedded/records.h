@@ -35,6 +35,7 @@ enum class RecordType : std::uint8_t {
   paused = 13,     // or resumed
   moved = 14,      // all that waits in one queue goes to another
   redriven = 15,   // the dead set of a queue is ready again
+  clock_set = 16,  // somebody set the wall clock while delays went on
 };
 
 /// What is known of a message besides its body. A fresh one has none of it.
@@ -154,6 +155,10 @@ void encode(const std::vector<Return>& returns, std::string& out);
 /// `claimed`: the slots. `started`, `completed`: when, then the slots.
 void encode_slots(const std::vector<SlotNumber>& slots, std::string& out);
 [[nodiscard]] std::vector<SlotNumber> decode_slots(ByteReader& in);
+
+/// By how much somebody set the clock, as `clock_set` and checkpoints have it. Empty: no clock
+/// shows moments so far away.
+[[nodiscard]] std::optional<Millis> read_clock_set(ByteReader& in) noexcept;
 
 /// A queue and its settings.
 struct QueueRecord {

@@ -79,6 +79,12 @@ Result<void> Replay::apply(const Entry& entry) {
     case RecordType::born:
       incarnation = in.u64();
       return {};
+    case RecordType::clock_set: {
+      const auto by = read_clock_set(in);
+      if (!by) return unreadable(entry);
+      holdings_.clock_was_set(*by);
+      return {};
+    }
     case RecordType::queue: {
       const auto record = decode_queue(entry.body);
       if (!record) return unreadable(entry);

@@ -37,7 +37,7 @@ void Queue::advance(const Instant& instant) {
     lineup_.shift(jump);
     latest_ = now;
   }
-  if (const auto by = drift_.since_last(instant); by != Millis{0}) clock_was_set(by);
+  if (const auto by = drift_.since_last(instant); by != Millis{0}) clock_was_set(by, now);
   latest_ = std::max(latest_, now);
   over_.clear();
   delays_.advance(now, [&](SlotNumber number, TimePoint due) { over_.push_back({due, number}); });

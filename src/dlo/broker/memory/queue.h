@@ -83,7 +83,7 @@ class Queue {
   [[nodiscard]] std::vector<SlotNumber> take_expired(TimePoint now, std::size_t limit);
   void stand(SlotNumber number);
   void note_expiry(const Slot& slot) noexcept;
-  void clock_was_set(Millis by);
+  void clock_was_set(Millis by, TimePoint now);
 
   static void remember(Slot& slot, const Past& past);
   void move_to(Slot& slot, Place place) noexcept;

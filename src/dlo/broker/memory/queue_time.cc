@@ -7,12 +7,14 @@
 namespace dlo::memory {
 
 // Delays are time that passes, and none did: they end as much later, or sooner.
-void Queue::clock_was_set(Millis by) {
+void Queue::clock_was_set(Millis by, TimePoint now) {
   for (auto at = oldest_; at != no_slot; at = slab_[at].newer) {
     Slot& slot = slab_[at];
     const bool waits = slot.place == Place::delayed || slot.place == Place::held;
     if (!waits || slot.due <= latest_ || slot.due == TimePoint::max()) continue;
-    wait_until(slot, later(slot.due, by) + std::min(by, Millis{0}));
+    slot.due = later(slot.due, by) + std::min(by, Millis{0});
+    // Only who has expired by that: the clock may be set again.
+    if (slot.can_expire && *slot.message->expires_at <= now) wait_until(slot, slot.due);
     if (slot.place == Place::delayed) delays_.set(at, slot.due);
   }
 }

@@ -1,0 +1,152 @@
+// A wall clock that somebody sets: what waits for a time waits for as long as before.
+#include <gtest/gtest.h>
+
+#include "unit/embedded/shop.h"
+
+#include "dlo/broker/embedded/holdings.h"
+#include "dlo/broker/embedded/queue_check.h"
+#include "dlo/broker/embedded/repair.h"
+#include "dlo/broker/embedded/replay.h"
+
+namespace dlo::testing {
+namespace {
+
+void publish(Shop& shop, const std::string& id, Millis delay, Instant now) {
+  Publication later;
+  later.message = std::make_shared<const Message>(Message{.id = id});
+  later.delay = delay;
+  must(shop.queue->publish({&later, 1}, now));
+}
+
+std::vector<std::string> take(Shop& shop, Instant now) {
+  std::vector<std::string> ids;
+  for (const auto& each : must(shop.queue->receive({9, 24h, 0ms}, now))) {
+    ids.push_back(each.message->id);
+  }
+  return ids;
+}
+
+using Ids = std::vector<std::string>;
+
+TEST(AClockThatWasSet, IsRememberedByTheNextLife) {
+  for (const Millis jump : {Millis{1h}, Millis{24h * 365}, Millis{-30min}, Millis{-24h * 365}}) {
+    for (const std::string how : {"killed at once", "killed", "closed", "saved, then killed"}) {
+      SCOPED_TRACE(how + " after " + std::to_string(jump.count()));
+      const auto at = [&](Millis passed) { return Instant{noon + jump + passed, noon + passed}; };
+      Shop shop;
+      shop.open();
+      publish(shop, "before", 1h, noon);
+      EXPECT_EQ(must(shop.queue->stats(at(1s))).delayed, 1U);
+      if (how.starts_with("saved")) must(shop.queues->tidy());
+      const bool more = how != "killed at once";  // which would bring along what is not yet written
+      if (more) publish(shop, "after", 2h - 1s, at(1s));
+      if (how == "closed") shop.close();
+      shop.open(at(2s).wall);
+      EXPECT_EQ(take(shop, at(1h - 1ms)), Ids{});
+      EXPECT_EQ(take(shop, at(1h)), Ids{"before"});
+      shop.open(at(1h).wall);  // once more: what was said of the clock still holds
+      EXPECT_EQ(take(shop, at(1h)), Ids{"before"});
+      EXPECT_EQ(take(shop, at(2h - 1ms)), Ids{});
+      EXPECT_EQ(take(shop, at(2h)), more ? Ids{"after"} : Ids{});
+      shop.shut();
+      EXPECT_TRUE(must(check_queues(*shop.disk)).damages.empty());
+    }
+  }
+}
+
+TEST(AClockThatWasSet, MovesWhatIsWrittenAndNotYetThere) {
+  for (const Millis jump : {Millis{2h}, Millis{-2h}}) {
+    embedded::Holdings holdings;
+    holdings.declare({0, false, Shop::jobs()});
+    holdings.begin_work(noon);
+    std::vector<embedded::Lease*> nobody;
+    holdings.advance(noon, nobody);
+    embedded::PublishTail tail;
+    tail.slot = holdings.take_slot(false);
+    tail.now = noon;
+    tail.due = noon + 1h;
+    holdings.put(tail, {{1, 64}, 1}, 10, 0);
+    const auto at = [&](Millis passed) { return Instant{noon + jump + passed, noon + passed}; };
+    holdings.advance(at(1s), nobody);
+    holdings.arrive(tail.slot, noon);
+    const auto place = [&] { return holdings.slots()[tail.slot].place; };
+    EXPECT_EQ(place(), embedded::Place::delayed);
+    holdings.advance(at(1h - 1ms), nobody);
+    EXPECT_EQ(place(), embedded::Place::delayed);
+    holdings.advance(at(1h), nobody);
+    EXPECT_EQ(place(), embedded::Place::ready);
+  }
+}
+
+// The clock was wrong when the queues were opened, and put right while they ran.
+TEST(AClockThatWasSet, BackWhileNothingRanHoldsNothingForEver) {
+  Shop shop;
+  shop.open();
+  publish(shop, "delayed", 1h, noon);
+  const auto wrong = noon - 24h * 3650;
+  shop.open(wrong);
+  EXPECT_EQ(take(shop, wrong), Ids{});
+  const auto right = [&](Millis passed) { return Instant{noon + passed, wrong + passed}; };
+  EXPECT_EQ(take(shop, right(1h - 1ms)), Ids{});
+  EXPECT_EQ(take(shop, right(1h)), Ids{"delayed"});
+}
+
+TEST(AClockThatWasSet, WasNotSetByTenThousandYears) {
+  for (const Millis by : {Millis{24h}, Millis{-24h}, Millis{24h * 3'652'500}, Millis::min()}) {
+    std::string bytes;
+    embedded::ByteWriter(bytes).u64(static_cast<std::uint64_t>(by.count()));
+    embedded::Holdings holdings;
+    embedded::Replay replay(holdings);
+    const auto type = static_cast<std::uint8_t>(embedded::RecordType::clock_set);
+    const bool possible = by <= 24h && by >= -24h;
+    EXPECT_EQ(replay.apply({1, type, bytes, {}}).has_value(), possible);
+    EXPECT_EQ(holdings.clock_set_by(), possible ? by : 0ms);
+    EXPECT_FALSE(replay.apply({2, type, bytes.substr(1), {}}));
+  }
+}
+
+TEST(AClockThatWasSet, EndsTheDelaysOfManyWhoHaveExpiredASliceAtATime) {
+  Shop shop;
+  shop.open();
+  std::vector<Publication> list(10'000);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    auto message = std::make_shared<Message>();
+    if (i % 100 == 0) message->expires_at = noon + 50min;
+    list[i].message = std::move(message);
+    list[i].delay = 40min;
+  }
+  must(shop.queue->publish(list, noon));
+  const Instant set{noon + 1h, noon + 1s};
+  EXPECT_EQ(must(shop.queue->stats(set)).ready, 0U) << "this looked at a part of them";
+  EXPECT_EQ(must(shop.queue->stats(set)).delayed, list.size());
+  for (int i = 0; i < 10; ++i) (void)must(shop.queue->stats(set));
+  EXPECT_EQ(must(shop.queue->stats(set)).ready, list.size() / 100);
+  const auto got = must(shop.queue->receive({1000, 1h, 0ms}, set));
+  ASSERT_EQ(got.size(), list.size() / 100);
+  for (const auto& each : got) EXPECT_TRUE(each.expired);
+}
+
+TEST(AClockThatWasSet, IsToldByDumpAndByRepairIfThatWasLost) {
+  Shop shop;
+  shop.open();
+  publish(shop, "before", 1h, noon);
+  const Instant set{noon + 1h, noon + 1s};
+  EXPECT_EQ(must(shop.queue->stats(set)).delayed, 1U);
+  publish(shop, "after", 1h, set);
+  publish(shop, "at last", 1h, set);  // by now the others are known to be synced
+  shop.shut();
+  std::uint64_t offset = 0;
+  must(dump_queues(*shop.disk, [&](const DumpedRecord& record) {
+    if (record.type == "clock set") offset = record.offset;
+  }));
+  ASSERT_GT(offset, 0U);
+  shop.disk->bytes("000000000001.seg")[offset + 9] ^= 1;
+  ASSERT_TRUE(shop.try_open(noon + 1h));
+  const auto repair = must(repair_queues(*shop.disk, noon + 1h, true));
+  EXPECT_EQ(repair.doubtful_count, 0U);
+  const std::string told = describe(repair, true);
+  EXPECT_NE(told.find("somebody set the clock"), std::string::npos) << told;
+}
+
+}  // namespace
+}  // namespace dlo::testing
