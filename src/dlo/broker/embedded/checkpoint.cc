@@ -271,7 +271,8 @@ bool Loader::take(Chunk kind, std::string_view bytes) {
       next_ += Slots::block_size;
       return bytes.empty() && next_ - Slots::block_size < slots_;
     case Chunk::end:
-      complete_ = next_ >= slots_ && restore_keys();
+      // Versions differ by a bit or two: the end says once more which one this is.
+      complete_ = bytes == (current_ ? magic : "") && next_ >= slots_ && restore_keys();
       return complete_;
   }
   return false;

@@ -11,7 +11,7 @@ namespace dlo::embedded::checkpoint_format {
 inline constexpr char file_name[] = "checkpoint";
 inline constexpr char new_name[] = "checkpoint.new";
 inline constexpr std::string_view magic = "DLOQCKP7";
-// 6: nobody set the clock. 5: nobody knows when messages
+// 6: nobody set the clock, and the end does not repeat the version. 5: nobody knows when messages
 // expire. 4: no block is packed. 3: ids are in the description, too.
 inline constexpr std::string_view magics_before[] = {"DLOQCKP6", "DLOQCKP5", "DLOQCKP4",
                                                      "DLOQCKP3"};

@@ -171,7 +171,7 @@ Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
   Slots::Copy block;
   std::string packed;
   while (done && next_block(block)) done = write_block(block, packed, chunks);
-  if (done) done = chunks.add(Chunk::end, {});
+  if (done) done = chunks.add(Chunk::end, magic);
   if (done) done = chunks.flush();
   if (done) done = (*file)->sync();
   file->reset();
