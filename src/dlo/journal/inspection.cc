@@ -180,7 +180,8 @@ Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64
   const auto end = rest.find_last_not_of('\0') + 1;
   if (last && !to_.sealed) {
     std::optional<LogEnd> after;
-    if (last_group_) after = LogEnd{0, last_group_->group + 1, last_group_->crc, 0};
+    if (last_group_)
+      after = LogEnd{expected_.value_or(0), last_group_->group + 1, last_group_->crc, 0};
     const auto begun = begun_group(rest, segment.number, after);
     if (begun) to_.unfinished += std::min(*begun, segment.size - offset);
     return segment.size.load();

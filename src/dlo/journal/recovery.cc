@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dlo/journal/inspection.h"
+#include "dlo/journal/salvage.h"
 
 namespace dlo {
 namespace {
@@ -182,9 +183,10 @@ Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) 
   // Behind a seal the file ends with the second one; without that it was never written.
   const bool was_sealed = report_.clean && segment.size - offset == format::second_seal_size;
   if (!last || was_sealed) return only_zeros_behind(segment, offset);
-  std::string rest(std::min<std::uint64_t>(segment.size - offset, 1U << 16U), '\0');
+  std::string rest(std::min<std::uint64_t>(segment.size - offset, largest_copy), '\0');
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();
+  rest.resize(rest.find_last_not_of('\0') + 1);
   const auto end = chained_ ? std::optional(end_) : std::nullopt;
   const auto begun = begun_group(rest, segment.number, end);
   if (begun || *behind) {
@@ -295,8 +297,9 @@ std::optional<std::uint64_t> begun_group(std::string_view bytes, std::uint64_t s
   // What a recycled file still holds cannot go on where this log ended.
   const bool follows =
       after && group->group == after->next_group && group->previous_crc == after->previous_crc;
-  if (!named && !follows) return std::nullopt;
-  return format::group_header_size + group->size;
+  if (named || follows) return format::group_header_size + group->size;
+  const auto records = after ? goes_on_without_header(bytes, after->next_sequence) : 0;
+  return records > 0 ? std::optional<std::uint64_t>(records) : std::nullopt;
 }
 
 Result<LogEnd> recover(FileSystem& files, Segments& segments,

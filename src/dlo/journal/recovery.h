@@ -27,7 +27,8 @@ struct LogEnd {
                                      bool read_only = false);
 
 /// How long a group was to be that begins with these bytes of a segment, if one does: its magic
-/// and epoch say so, or, should these be damaged, that it continues what ended `after`.
+/// and epoch say so, or, should these be damaged, that it continues what ended `after`; or, should
+/// its header be gone, one of its records, and then as far as that one.
 [[nodiscard]] std::optional<std::uint64_t> begun_group(std::string_view bytes,
                                                        std::uint64_t segment,
                                                        const std::optional<LogEnd>& after) noexcept;

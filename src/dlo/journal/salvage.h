@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dlo/core/result.h"
@@ -26,5 +27,10 @@ struct Salvaged {
 [[nodiscard]] Result<std::vector<Salvaged>> salvage(Segment& segment, std::uint64_t begin,
                                                     std::uint64_t end,
                                                     std::optional<std::uint64_t> sequence);
+
+/// How far these bytes go on with records of a group that came `next` and whose header is gone, and
+/// perhaps its first sector; 0: they do not. What a recycled file still holds has other sequences.
+[[nodiscard]] std::size_t goes_on_without_header(std::string_view bytes,
+                                                 std::uint64_t next) noexcept;
 
 }  // namespace dlo

@@ -1,6 +1,8 @@
 // Bytes that changed, and writes that were interrupted.
 #include "unit/journal/journal_fixture.h"
 
+#include "dlo/journal/inspection.h"
+
 namespace dlo {
 namespace {
 
@@ -121,6 +123,62 @@ TEST_F(JournalTest, WhatIsCutOffIsKeptAndReportedWhereverItWasDamaged) {
     ASSERT_NE(copy, std::string::npos) << report_.cut_copy;
     EXPECT_EQ(disk_->bytes(report_.cut_copy.substr(copy)), damaged);
   }
+}
+
+// A sector that is lost, or its beginning: the header of the group, or that and the first records.
+TEST_F(JournalTest, WhatIsCutOffIsKeptAndReportedThoughTheHeaderOfItsGroupIsGone) {
+  for (const std::size_t zeroed : {20U, 48U, 60U, 400U}) {
+    SCOPED_TRACE(zeroed);
+    journal_.reset();
+    disk_ = std::make_unique<FaultFileSystem>();
+    open();
+    append_durable("first");
+    std::vector<std::string> texts;
+    std::vector<NewRecord> list;
+    for (int i = 0; i < 10; ++i) texts.push_back("record " + std::string(100, 'a'));
+    for (const std::string& text : texts) list.push_back({1, {}, text});
+    must(journal_->durable(must(journal_->append(list, {}))));
+    journal_.reset();
+    const std::string name = must(disk_->list()).front();
+    std::string& bytes = disk_->bytes(name);
+    const auto begin = bytes.find("record") - 48 - 9;
+    bytes.replace(begin, zeroed, zeroed, '\0');
+    Inspection inspection(*disk_);
+    must(inspection.walk([](const Entry&) { return Result<void>{}; }, {}));
+    EXPECT_GT(inspection.unfinished, 0U);
+    open();
+    EXPECT_EQ(bodies(), std::vector<std::string>{"first"});
+    EXPECT_EQ(report_.cut_offset, begin);
+    EXPECT_GE(report_.cut_bytes, 48U + 9U + texts[0].size());
+    const auto copy = report_.cut_copy.find("cut-" + name);
+    ASSERT_NE(copy, std::string::npos) << report_.cut_copy;
+    EXPECT_NE(disk_->bytes(report_.cut_copy.substr(copy)).find(texts[9]), std::string::npos);
+  }
+}
+
+TEST_F(JournalTest, WhatARecycledSegmentStillHoldsIsNotToldAsCutOff) {
+  auto options = small_segments();
+  options.prepare_ahead = false;
+  open(options);
+  std::uint64_t last = 0;
+  for (int i = 0; i < 200; ++i) last = append_durable(std::string(100, 'a'));
+  for (int turn = 0; turn < 40; ++turn) {
+    for (const auto number : journal_->stats().segment_numbers) {
+      if (number < journal_->stats().active_segment) {
+        must(journal_->release(static_cast<std::uint32_t>(number)));
+      }
+    }
+    for (int i = 0; i < 17; ++i) last = append_durable(std::string(100, 'b'));
+    const auto disk = std::make_unique<FaultFileSystem>();
+    for (const std::string& name : must(disk_->list())) {
+      must(must(disk->open(name, OpenMode::create))->write_at(0, disk_->bytes(name)));
+    }
+    RecoveryReport report;
+    (void)must(
+        Journal::open(*disk, options, {}, [](const Entry&) { return Result<void>{}; }, report));
+    EXPECT_EQ(report.cut_bytes, 0U) << turn;
+  }
+  EXPECT_GT(last, 800U);
 }
 
 TEST_F(JournalTest, OfManyPiecesThatWereCutOffTheLastFewAreKept) {
