@@ -58,6 +58,32 @@ TEST(Scenario, AServerWhoseOfficeWasDestroyedDoesNotSayThatEverythingIsThere) {
   }
 }
 
+TEST(Scenario, AServerThatHadToCutSomethingOffPromisesWhatWasAcknowledgedSince) {
+  const TemporaryDirectory place;
+  const std::vector<std::string> serve{"serve", "--data", place.path(), "--listen", "127.0.0.1:0"};
+  {
+    Running server(serve);
+    server.read_until("/healthz");
+    const Ended sent =
+        run_dlo({"queue", "send", "orders", "the last body", "--data", place.path()});
+    ASSERT_EQ(sent.code, 0) << sent.err;
+    EXPECT_EQ(server.stop(SIGKILL), -SIGKILL);
+  }
+  for (const auto& file : std::filesystem::directory_iterator(place.path() + "/queues")) {
+    std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::string all(std::istreambuf_iterator<char>(bytes), {});
+    const auto at = all.find("the last body");
+    if (at == std::string::npos) continue;
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.put('T');
+  }
+  Running server(serve);
+  server.read_until("/healthz");
+  EXPECT_EQ(::kill(server.pid(), SIGTERM), 0);
+  EXPECT_NO_THROW(server.read_until("Everything that was acknowledged since the start is in '"));
+  EXPECT_EQ(server.stop(0), 0);
+}
+
 TEST(Scenario, AServerStopsOnCtrlCAsItDoesOnSigterm) {
   const TemporaryDirectory place;
   Running server({"serve", "--data", place.path(), "--listen", "127.0.0.1:0"});

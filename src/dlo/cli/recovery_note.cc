@@ -16,4 +16,9 @@ void tell_recovery(std::ostream& err, const std::string& data, const RecoveryRep
   err << '\n';
 }
 
+const char* what_is_kept(const RecoveryReport& report) noexcept {
+  return report.cut_bytes == 0 ? "Everything acknowledged"
+                               : "Everything that was acknowledged since the start";
+}
+
 }  // namespace dlo::cli

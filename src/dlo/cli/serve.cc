@@ -308,10 +308,10 @@ void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, R
 }
 
 /// Only what a look at the files allows is promised.
-int say_how_it_ended(Context& context, const LastLook& last_look) {
+int say_how_it_ended(Context& context, const LastLook& last_look, const char* kept) {
   const auto trouble = last_look.trouble();
   if (!trouble) {
-    context.out << "Stopped. Everything acknowledged is in '" << context.data << "'." << std::endl;
+    context.out << "Stopped. " << kept << " is in '" << context.data << "'." << std::endl;
     return exit_ok;
   }
   context.out << "Stopped." << std::endl;
@@ -324,7 +324,8 @@ int say_how_it_ended(Context& context, const LastLook& last_look) {
 
 /// Serves what was opened, with every word of the configuration checked.
 int serve_office(Context& context, const ServeArguments& arguments, const Config& config,
-                 const HttpOptions& options, Signals& signals, OpenedOffice& opened) {
+                 const HttpOptions& options, Signals& signals, OpenedOffice& opened,
+                 const char*& kept) {
   const SystemClock clock;
   api::ServiceOptions chosen = service_options(context, config, opened, options.host);
   report_office_trouble(context, chosen);
@@ -337,6 +338,7 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
       EmbeddedQueues::open(context.data + "/queues", clock.now(), queue_options(context, opened));
   if (!queues) return fail(context, queues.error());
   tell_recovery(context.err, context.data, (*queues)->recovery());
+  kept = what_is_kept((*queues)->recovery());
   api::Service service(*opened.office, queues->get(), clock, chosen);
   for (const Error& trouble : service.troubles()) {
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
@@ -385,12 +387,13 @@ int serve(Context& context, const ServeArguments& arguments) {
   if (!safe) return fail(context, safe.error());
   raise_descriptor_limit();
   const LastLook last_look(context.data);
-  const int ended = serve_office(context, arguments, config, *options, signals, *opened);
+  const char* kept = "";
+  const int ended = serve_office(context, arguments, config, *options, signals, *opened, kept);
   opened->office.reset();  // what is still in its log goes into its file
   if (ended != exit_ok) return ended;
-  if (opened->place.empty()) return say_how_it_ended(context, last_look);
-  context.out << "Stopped. Everything acknowledged is in " << opened->place << " and in '"
-              << context.data << "'." << std::endl;
+  if (opened->place.empty()) return say_how_it_ended(context, last_look, kept);
+  context.out << "Stopped. " << kept << " is in " << opened->place << " and in '" << context.data
+              << "'." << std::endl;
   return exit_ok;
 }
 

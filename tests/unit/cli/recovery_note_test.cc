@@ -28,6 +28,13 @@ TEST(RecoveryNote, SaysWhichBytesOfWhichFileWereCutOffAndWhatThatMeans) {
   EXPECT_THAT(told(report), HasSubstr("A copy of the piece is in dlo-data/queues/cut-"));
 }
 
+TEST(RecoveryNote, PromisesAtTheEndWhatWasAcknowledgedSinceSomethingWasCut) {
+  RecoveryReport report;
+  EXPECT_STREQ(cli::what_is_kept(report), "Everything acknowledged");
+  report.cut_bytes = 1;
+  EXPECT_THAT(cli::what_is_kept(report), HasSubstr("acknowledged since the start"));
+}
+
 TEST(RecoveryNote, SaysNothingWhereNothingWasCut) {
   EXPECT_EQ(told({}), "");
 }
