@@ -228,7 +228,13 @@ void Mend::mend_state(const Entry& entry) {
   if (!stays_dead) lease_again(slot);
   auto state = *record;
   if (!same) state.left_segment.reset();  // counted by `adopt`
-  holdings_.set_state(state, {entry.location, entry.sequence}, record->due);
+  const Address at{entry.location, entry.sequence};
+  holdings_.set_state(state, at, record->due);
+  // One of a move ends no lease, and only its body's place is taken over: the rest is said again.
+  if (state.left_segment && !stays_dead) {
+    state.left_segment.reset();
+    holdings_.set_state(state, at, record->due);
+  }
   certain(slot);
 }
 
