@@ -142,6 +142,28 @@ TEST(Expiry, OfAFullQueueIsSeenUnderManyPublishersAtOnce) {
   EXPECT_EQ(stats.ready, 50U);
 }
 
+// After a look at very many the next one waits for a while; a full queue does not.
+TEST(Expiry, OfAFullQueueIsSeenAtOnceHoweverManyAreInIt) {
+  auto options = Shop::jobs();
+  options.drop_expired = true;
+  options.max_messages = 35'000;
+  Shop shop(options);
+  shop.open();
+  const auto publish = [&](std::size_t count, std::optional<TimePoint> expires_at, TimePoint now) {
+    auto message = std::make_shared<Message>();
+    message->expires_at = expires_at;
+    std::vector<Publication> list(count);
+    for (auto& each : list) each.message = message;
+    return shop.queue->publish(list, now).has_value();
+  };
+  ASSERT_TRUE(publish(5000, noon + 10s, noon));
+  ASSERT_TRUE(publish(30'000, noon + 11s, noon));
+  EXPECT_FALSE(publish(1, {}, noon + 9s));
+  EXPECT_TRUE(publish(5000, {}, noon + 10s + 950ms)) << "some have expired";
+  EXPECT_FALSE(publish(1, {}, noon + 10s + 960ms));
+  EXPECT_TRUE(publish(1, {}, noon + 11s)) << "the others have";
+}
+
 TEST(TheOldestMessage, IsAsOldAsTheNextIfItIsDamaged) {
   Shop shop;
   shop.open();

@@ -160,6 +160,7 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
     advance(now);
     find_duplicates(*queue, incoming, now.wall);
     auto room = check_room(*queue, incoming);
+    if (!room) holdings_.look_at_once(*queue, now.wall);
     if (!room && may_drop(*queue, now.wall)) {
       lock.unlock();
       if (const auto dropped = drop_overdue(number, now); !dropped) return dropped.error();

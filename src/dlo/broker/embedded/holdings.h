@@ -107,6 +107,11 @@ class Holdings {
     const bool due = queue.sweeping || queue.next_expiry <= expired_until(now);
     return due && !queue.unlined && now >= queue.sweep_again;
   }
+  /// Somebody is in need of room: no pause before the next look, if one would find somebody. Once
+  /// everybody was looked at, the next to expire is known: so that is not more than once a second.
+  void look_at_once(QueueState& queue, TimePoint now) const noexcept {
+    if (queue.next_expiry <= expired_until(now)) queue.sweep_again = TimePoint::min();
+  }
   /// Up to `limit` of those who are ready and have expired, taken out of their lines wherever they
   /// stand. Looks at some thousands: if `may_hold_expired` then still says so, call it again.
   [[nodiscard]] std::vector<SlotNumber> take_expired(QueueState& queue, TimePoint now,
