@@ -1,9 +1,10 @@
 // The embedded queue by itself: what a message costs in instructions, memory, disk and time.
-//   queue_bench                     every claim, printed beside its goal, each in a process of its
-//   own queue_bench keys N              memory, with N messages to a key queue_bench restarts N
-//   restart with N messages waiting queue_bench fill DIR N          ... the two halves of that: N
-//   messages and kill -9 queue_bench restart DIR         ... and how long the next start takes, for
-//   profilers queue_bench sizes [LIST]        memory and disk, a million messages in lists of LIST
+//   queue_bench                     every claim beside its goal, each in a process of its own
+//   queue_bench keys|keys+ttl N     memory, with N messages to a key; if they can expire, too
+//   queue_bench restarts N          restart with N messages waiting
+//   queue_bench fill DIR N          ... the two halves of that: N messages and kill -9
+//   queue_bench restart DIR         ... and how long the next start takes, for profilers
+//   queue_bench sizes [LIST]        memory and disk, a million messages in lists of LIST
 //   queue_bench writes              bytes passed to write calls, eight threads with 64 in flight
 //   queue_bench moves|holding|redriving                      a million messages at once
 //   queue_bench idling|lateness|dedupe|stalls                one claim
@@ -36,7 +37,9 @@ int run(const std::vector<std::string>& words) {
   if (what == "cycles" && words.size() > 1) {
     cycles(number(1, 0), number(2, 64));
   } else if (what == "keys" && words.size() > 1) {
-    keys(number(1, 0));
+    keys(number(1, 0), false);
+  } else if (what == "keys+ttl" && words.size() > 1) {
+    keys(number(1, 0), true);
   } else if (what == "sizes") {
     sizes(number(1, 512));
   } else if (what == "fill" && words.size() > 2) {
@@ -76,19 +79,10 @@ int main(int argc, char** argv) {
   using dlo::bench::run;
   if (argc > 1) return run({argv + 1, argv + argc});
   std::vector<std::vector<std::string>> all = {
-      {"sizes"},
-      {"writes"},
-      {"keys", "1"},
-      {"keys", "100000"},
-      {"dedupe"},
-      {"restarts", "0"},
-      {"restarts", "1000000"},
-      {"moves"},
-      {"holding"},
-      {"redriving"},
-      {"idling"},
-      {"lateness"},
-      {"stalls"},
+      {"sizes"},         {"writes"},  {"keys", "1"},     {"keys", "100000"},
+      {"keys+ttl", "1"}, {"dedupe"},  {"restarts", "0"}, {"restarts", "1000000"},
+      {"moves"},         {"holding"}, {"redriving"},     {"idling"},
+      {"lateness"},      {"stalls"},
   };
   if (std::getenv("BENCH_LARGE") != nullptr) all.push_back({"restarts", "10000000"});
   for (const auto& words : all) {

@@ -109,7 +109,7 @@ inline void say(const char* what, double value, const char* unit, const char* go
 
 // --- memory, disk and bytes written
 void sizes(std::size_t list);
-void keys(std::size_t messages_a_key);
+void keys(std::size_t messages_a_key, bool expire);
 void dedupe();
 void writes();
 void cycles(std::size_t count, std::size_t batch);

@@ -80,7 +80,7 @@ void sizes(std::size_t list) {
 }
 
 /// The order of keys costs something for each key that is in use, and nothing for a message.
-void keys(std::size_t messages_a_key) {
+void keys(std::size_t messages_a_key, bool expire) {
   const Scratch folder = folder_here();
   const std::size_t count = 500'000;
   auto queues = must(EmbeddedQueues::open(folder.path(), wall()));
@@ -94,11 +94,13 @@ void keys(std::size_t messages_a_key) {
       auto message = std::make_shared<Message>();
       message->key = std::to_string(100'000'000 + i / messages_a_key);  // nine bytes
       message->payload = "x";
+      if (expire) message->expires_at = wall() + 3600s;
       batch.emplace_back().message = std::move(message);
     }
     must(queue->publish(batch, wall()));
   }
-  say("memory per waiting message with a key of 9 bytes",
+  say(expire ? "memory per waiting message with a key of 9 bytes that can expire"
+             : "memory per waiting message with a key of 9 bytes",
       (anonymous() - before) / static_cast<double>(count), "bytes", "<= 40 and the key");
 }
 
