@@ -82,7 +82,7 @@ fuzz: ## each fuzzer for FUZZ_SECONDS (60)
 	@$(call build,fuzz,fuzzers)
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
-soak: ## the long form of the crash and soak tests: an hour and more
+soak: ## the long form of the crash and soak tests: an hour and more; one more where instructions are not counted
 	@scripts/setup base bench
 	@$(call build_bench,crash soak)
 	@DLO_SOAK=1 $(call ctest,release) -L soak
