@@ -16,6 +16,12 @@ std::string Scanner::run() {
     const char c = text_[at_];
     if (c == '-' && pem_key()) continue;
     if (c == ':' && url_user()) continue;
+    if (c == '@') go_password();
+    if (at_ == tag_end_) {
+      tag_end_ = npos;
+      element_value(at_, tag_trust_);
+      continue;
+    }
     if (is_word(c) && (at_ == 0 || !is_word(text_[at_ - 1]))) {
       word();
     } else {
@@ -43,6 +49,8 @@ void Scanner::word() {
   if (end - begin > 64) return;
   const std::string_view name = slice(begin, end);
   const FoldedName folded(name);
+  note_program(begin, name);
+  if (name.front() == '-' && program_at_ != npos && password_flag(begin, end)) return;
   if (folded.is(tables::authorization)) {
     header_value(begin, end);
   } else if (folded.is(tables::cookies)) {
@@ -53,8 +61,8 @@ void Scanner::word() {
     if (!scheme_token(end, name)) named_value(begin, end, trust_at(begin, end));
   } else if (folded.view() == "by" && same(identified(begin), "identified")) {
     sql_literal(end);
-  } else if (same(name, "curl")) {
-    curl_at_ = begin;
+  } else if (folded.view() == "key") {
+    key_value(begin, end);
   } else if (is_one_of(name, tables::user_flags)) {
     user_flag(end);
   } else {

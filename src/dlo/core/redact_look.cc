@@ -123,6 +123,19 @@ bool is_no_word(std::string_view value) noexcept {
   return digit && letter;
 }
 
+bool is_jumbled(std::string_view value) noexcept {
+  std::size_t humps = 0;
+  for (std::size_t i = 1; i < value.size(); ++i) {
+    humps += is_lower(value[i - 1]) && is_upper(value[i]) ? 1 : 0;
+  }
+  return value.size() >= 10 && humps * 4 >= value.size();
+}
+
+bool is_header_prose(std::string_view word) noexcept {
+  return is_one_of(word, redact_tables::prose) || is_one_of(word, redact_tables::token_prose) ||
+         is_one_of(word, redact_tables::header_prose);
+}
+
 bool looks_like_credentials(std::string_view value) {
   if (value.size() < 6) return false;
   const auto decoded = from_base64(value);

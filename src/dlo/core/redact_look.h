@@ -72,6 +72,12 @@ enum class Trust : std::uint8_t {
 /// `required` or `case-sensitive`.
 [[nodiscard]] bool is_no_word(std::string_view value) noexcept;
 
+/// Capitals wherever they fall, as in `mfXqLwpZ` and not in `InvalidTokenError`.
+[[nodiscard]] bool is_jumbled(std::string_view value) noexcept;
+
+/// Whether a sentence about a header goes on with this word.
+[[nodiscard]] bool is_header_prose(std::string_view word) noexcept;
+
 /// What stands behind a scheme name: user and password in base64, or something random.
 [[nodiscard]] bool looks_like_credentials(std::string_view value);
 

@@ -48,6 +48,8 @@ class Scanner {
 
   /// `Authorization: <scheme> <credentials>`
   void header_value(std::size_t begin, std::size_t end);
+  /// Behind the scheme, or where one would stand: all but words of a sentence.
+  void header_token(std::size_t from, bool behind_scheme);
 
   /// `Cookie: name=value; name=value`: the values go.
   void cookie(std::size_t end);
@@ -66,6 +68,27 @@ class Scanner {
   [[nodiscard]] Trust trust_at(std::size_t begin, std::size_t end) const noexcept;
 
   void named_value(std::size_t begin, std::size_t end, Trust trust);
+
+  /// `<password>` or `<x:password type="y">`: where the name of such an element begins.
+  [[nodiscard]] bool is_tag(std::size_t begin) const noexcept;
+  /// The value of an element; at once, or when its attributes have been looked at. False: it is
+  /// none.
+  bool element(std::size_t begin, std::size_t end, Trust trust);
+  void element_value(std::size_t from, Trust trust);
+
+  /// No sign between name and value: `token "x" expired`, `password is x`, `password provided: x`.
+  void spoken_value(std::size_t begin, std::size_t end, Trust trust);
+  /// `API key: x`
+  void key_value(std::size_t begin, std::size_t end);
+  /// Behind `provided:` and the like; false: there is no such word.
+  bool said_value(std::size_t end);
+  /// Alone between two quotes, if it looks like a secret.
+  void quoted_token(std::size_t quote_at, Trust trust);
+  /// The next word, quoted or not, if no sentence would go on like that.
+  void lone_token(std::size_t from);
+  /// `password =` and the value in the next line, alone.
+  void next_line_value(std::size_t from);
+  [[nodiscard]] std::string_view word_before(std::size_t begin) const noexcept;
 
   /// Up to the quote that ends it: the same quote behind as many backslashes, or the line's end.
   void quoted_value(std::size_t from, std::size_t quote_at, Trust trust);
@@ -87,8 +110,15 @@ class Scanner {
 
   /// `the passphrase is x`: only if it can be nothing else.
   void told_value(std::size_t end);
+  // --- commands
+
+  /// Remembers a program that is told passwords by short flags.
+  void note_program(std::size_t begin, std::string_view name) noexcept;
+  [[nodiscard]] bool is_in_command(std::size_t at) const noexcept;
   /// `curl -u user:password`: the flag, which of what follows it is the password.
   void user_flag(std::size_t end);
+  /// `sshpass -p x`, `mysql -px`; false: the word is no such flag.
+  bool password_flag(std::size_t begin, std::size_t end);
 
   /// `IDENTIFIED BY 'x'`, `PASSWORD 'x'`
   void sql_literal(std::size_t end);
@@ -103,6 +133,9 @@ class Scanner {
   /// The last @ before white space or a quote.
   [[nodiscard]] std::size_t last_at_sign(std::size_t from) noexcept;
 
+  /// `user:password@tcp(host)`: what stands between the first colon and the @.
+  void go_password();
+
   bool pem_key();
 
   std::string_view text_;
@@ -112,7 +145,10 @@ class Scanner {
   std::size_t searched_to_ = 0;
   std::size_t run_end_ = 0;
   std::size_t last_at_ = npos;
-  std::size_t curl_at_ = npos;  // the last word that was `curl`
+  std::size_t program_at_ = npos;  // the last word that was a program which takes passwords
+  std::string_view program_;
+  std::size_t tag_end_ = npos;  // where the value of an element with attributes begins
+  Trust tag_trust_ = Trust::doubtful;
   bool pem_ends_ = true;
 };
 

@@ -57,9 +57,65 @@ inline constexpr auto harmless_before = std::to_array<std::string_view>(
      "illegal",    "malformed", "unsupported",  "revoked", "no",      "empty",   "not", "syntax",
      "lexer",      "parser",    "cancellation", "cancel",  "stop",    "eof",     "the"});
 
+/// Names that a thing has, and its value has not: `secret "db-credentials-2" not found`.
+inline constexpr auto named_things = std::to_array<std::string_view>({"secret"});
+
+/// Words before `key` that make it a secret's name: `API key: x`.
+inline constexpr auto key_owners = std::to_array<std::string_view>(
+    {"api", "access", "secret", "account", "shared", "auth", "subscription", "license"});
+/// What may stand between a name and its value: `Incorrect API key provided: x`.
+inline constexpr auto said = std::to_array<std::string_view>(
+    {"provided", "supplied", "given", "received", "entered", "used", "sent"});
+/// Whose tokens are pieces of a program: `unexpected token "x"`.
+inline constexpr auto parsing = std::to_array<std::string_view>(
+    {"unexpected", "expected", "illegal", "syntax", "unrecognized", "unrecognised", "before",
+     "after", "near", "next", "parser", "lexer", "unknown"});
+
 /// Flags of curl that are followed by user and password.
 inline constexpr auto user_flags =
     std::to_array<std::string_view>({"-u", "--user", "--proxy-user"});
+
+/// Programs whose short flag takes a password: behind it, attached to it, or either.
+enum class Takes : std::uint8_t { behind, attached, either };
+struct PasswordFlag {
+  std::string_view program;
+  std::string_view flag;
+  Takes how;
+};
+inline constexpr auto password_flags = std::to_array<PasswordFlag>({
+    {"sshpass", "-p", Takes::either},
+    {"mysql", "-p", Takes::attached},  // a word behind it is the database
+    {"mysqldump", "-p", Takes::attached},
+    {"mysqladmin", "-p", Takes::attached},
+    {"mysqlimport", "-p", Takes::attached},
+    {"mariadb", "-p", Takes::attached},
+    {"mariadb-dump", "-p", Takes::attached},
+    {"mongo", "-p", Takes::behind},
+    {"mongosh", "-p", Takes::behind},
+    {"mongodump", "-p", Takes::behind},
+    {"redis-cli", "-a", Takes::behind},
+    {"ldapsearch", "-w", Takes::behind},
+});
+
+inline constexpr std::size_t shortest_program = 4;
+/// Whether one of them, or curl, begins with this letter.
+[[nodiscard]] constexpr bool begins_program(char c) noexcept {
+  switch (c) {
+    case 'c':
+    case 'l':
+    case 'm':
+    case 'r':
+    case 's':
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// What follows the @ in the address of a database as drivers for Go write it:
+/// `user:password@tcp(host:3306)/name`.
+inline constexpr auto go_networks =
+    std::to_array<std::string_view>({"tcp", "tcp4", "tcp6", "unix", "cloudsql", "ssh"});
 
 /// Headers whose value is a scheme and credentials.
 inline constexpr auto authorization =
@@ -73,6 +129,13 @@ inline constexpr auto cookie_attributes = std::to_array<std::string_view>(
 /// Schemes followed by one token, and schemes followed by a list up to the end of the line.
 inline constexpr auto token_schemes = std::to_array<std::string_view>(
     {"bearer", "basic", "negotiate", "ntlm", "token", "apikey", "kerberos"});
+/// Schemes that are words of other meaning anywhere but in the header.
+inline constexpr auto header_schemes = std::to_array<std::string_view>(
+    {"key", "api-key", "api_key", "x-api-key", "ssws", "geniekey", "splunk", "bot"});
+/// Words behind a scheme in a sentence about it: "Authorization: Basic authentication failed".
+inline constexpr auto header_prose = std::to_array<std::string_view>(
+    {"token", "tokens", "auth", "authorization", "scheme", "header", "credentials", "realm", "or",
+     "and", "with", "only", "in", "of", "to", "from"});
 inline constexpr auto list_schemes =
     std::to_array<std::string_view>({"digest", "aws4-hmac-sha256", "hawk", "mac", "oauth",
                                      "sharedkey", "sharedkeylite", "sharedaccesssignature"});
@@ -93,7 +156,8 @@ inline constexpr auto token_prose = std::to_array<std::string_view>(
      "failure", "unable",     "error",   "unauthorized", "unauthorised", "forbidden",
      "denied",  "permission", "access",  "revoked",      "malformed",    "unavailable",
      "empty",   "unknown",    "file",    "http",         "server",       "service",
-     "network", "rate",       "too",     "string",       "str",          "authentication"});
+     "network", "rate",       "too",     "string",       "str",          "authentication",
+     "command"});
 
 /// Values that say there is none.
 inline constexpr auto nothing = std::to_array<std::string_view>(

@@ -31,16 +31,23 @@ void Scanner::header_value(std::size_t begin, std::size_t end) {
     if (!is_masked(slice(rest, to))) hide(rest, to);
     return;
   }
-  if (is_one_of(scheme, tables::token_schemes)) {
-    // In a header no sentence goes on here: a long word is a token, also one of letters alone.
-    constexpr std::size_t longest_word = 16;
-    const std::size_t rest = skip(scheme_end, is_blank);
-    const std::size_t to = skip(rest, is_token68);
-    if (rest > scheme_end && to - rest >= longest_word) hide(rest, to);
-    return;  // the main loop meets what is shorter
-  }
-  const std::size_t to = skip(start, is_token68);
-  if (looks_random(slice(start, to))) hide(start, to);
+  const bool has_scheme = is_blank(peek(scheme_end)) && (is_one_of(scheme, tables::token_schemes) ||
+                                                         is_one_of(scheme, tables::header_schemes));
+  header_token(has_scheme ? skip(scheme_end, is_blank) : start, has_scheme);
+}
+
+void Scanner::header_token(std::size_t from, bool behind_scheme) {
+  constexpr std::size_t longest_word = 16;
+  const std::size_t to = without_full_stop(from, skip(from, is_token68));
+  const std::string_view token = slice(from, to);
+  if (is_masked(token) || says_nothing(token) || peek(to) == '*' || is_header_prose(token)) return;
+  if (token.ends_with('=') && is_quote(peek(to))) return;  // realm="x"
+  // More words behind it: perhaps a sentence. Nothing behind it: a value.
+  const bool alone = !is_blank(peek(to)) || !is_alnum(peek(skip(to, is_blank)));
+  const bool secret = behind_scheme ? alone || token.size() >= longest_word || is_no_word(token)
+                                    : is_jumbled(token) || (alone && token.size() > longest_word &&
+                                                            std::ranges::all_of(token, is_lower));
+  if (secret || looks_random(token)) hide(from, to);
 }
 
 void Scanner::cookie(std::size_t end) {
@@ -72,7 +79,7 @@ void Scanner::cookie(std::size_t end) {
 
 std::size_t Scanner::value_start(std::size_t begin, std::size_t end) const noexcept {
   std::size_t i = end;
-  if (begin != npos && begin > 0 && peek(begin - 1) == '<' && peek(i) == '>') return i + 1;
+  if (peek(i) == '>' && is_tag(begin)) return i + 1;
   while (peek(i) == '\\') ++i;
   if (is_quote(peek(i)) || (peek(i) == ']' && i == end)) ++i;
   i = skip(i, is_blank);
@@ -101,22 +108,16 @@ Trust Scanner::trust_at(std::size_t begin, std::size_t end) const noexcept {
 }
 
 void Scanner::named_value(std::size_t begin, std::size_t end, Trust trust) {
+  if (element(begin, end, trust)) return;
   const std::size_t from =
       is_flag(begin) && is_blank(peek(end)) ? skip(end, is_blank) : value_start(begin, end);
-  if (from == npos) {
-    if (trust == Trust::certain && peek(end) == ' ' && peek(end + 1) == '\'') {
-      sql_literal(end);
-    } else if (trust == Trust::certain) {
-      told_value(end);
-    }
-    return;
-  }
+  if (from == npos) return spoken_value(begin, end, trust);
   std::size_t escapes = from;
   while (peek(escapes) == '\\') ++escapes;
   if (is_quote(peek(escapes))) {
     quoted_value(from, escapes, trust);
-  } else if (begin > 0 && text_[begin - 1] == '<' && peek(end) == '>') {
-    judge(from, skip(from, [](char c) { return c != '<'; }), trust);
+  } else if (peek(from) == '\n' || peek(from) == '\r') {
+    if (trust >= Trust::likely) next_line_value(from);
   } else {
     bare_value(begin, end, from, trust);
   }
@@ -183,33 +184,6 @@ std::size_t Scanner::next_semicolon(std::size_t from) noexcept {
 std::size_t Scanner::without_full_stop(std::size_t from, std::size_t to) const noexcept {
   const bool sentence_ends = to == text_.size() || is_space(text_[to]);
   return sentence_ends && to > from + 1 && text_[to - 1] == '.' ? to - 1 : to;
-}
-
-void Scanner::told_value(std::size_t end) {
-  constexpr std::string_view is = " is ";
-  if (!slice_is(end, is)) return;
-  const std::size_t from = end + is.size();
-  if (is_quote(peek(from))) return quoted_value(from, from, Trust::certain);
-  const std::size_t space = skip(from, [](char c) { return !is_space(c) && !is_quote(c); });
-  std::size_t to = space;
-  while (to > from && std::string_view(".,;:)!?").find(text_[to - 1]) != npos) --to;
-  if (!is_no_word(slice(from, to))) return;
-  hide(from, to);
-}
-
-void Scanner::user_flag(std::size_t end) {
-  constexpr std::size_t longest_command = 512;
-  const bool has_value = is_blank(peek(end)) || peek(end) == '=';
-  if (!has_value || curl_at_ == npos || end - curl_at_ > longest_command) return;
-  if (slice(curl_at_, end).find('\n') != npos) return;
-  std::size_t from = skip(peek(end) == '=' ? end + 1 : end, is_blank);
-  const char quote = is_quote(peek(from)) ? peek(from) : '\0';
-  if (quote != '\0') ++from;
-  const std::size_t to =
-      skip(from, [&](char c) { return quote != '\0' ? c != quote && c != '\n' : !is_space(c); });
-  const std::size_t colon = slice(from, to).find(':');
-  if (colon == npos || is_masked(slice(from + colon + 1, to))) return;
-  hide(from + colon + 1, to);
 }
 
 void Scanner::sql_literal(std::size_t end) {
