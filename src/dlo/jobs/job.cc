@@ -143,6 +143,21 @@ std::vector<Taken> read_taken(JsonFields& fields, std::string_view name) {
   return all;
 }
 
+void write_place(JsonWriter& out, const std::string& name, const JobPlace& place) {
+  if (place.record) out.member(name, to_string(*place.record));
+  if (!place.item.empty()) out.member(name + "_item", place.item);
+}
+
+JobPlace read_place(JsonFields& fields, const std::string& name) {
+  JobPlace place;
+  if (fields.has(name)) {
+    place.record = parse_cursor(fields.text(name));
+    if (!place.record) fields.complain(name, "is not a cursor");
+  }
+  place.item = fields.text(name + "_item");
+  return place;
+}
+
 }  // namespace
 
 std::string_view act_of(const JobSpec& spec) noexcept {
@@ -224,8 +239,12 @@ void write_unreachable(JsonWriter& out, const JobProgress& progress) {
 std::string to_json(const JobProgress& progress) {
   JsonWriter out;
   out.begin_object();
-  if (progress.after.record) out.member("after", to_string(*progress.after.record));
-  if (!progress.after.item.empty()) out.member("after_item", progress.after.item);
+  write_place(out, "after", progress.after);
+  write_place(out, "frozen", progress.frozen);
+  if (progress.freezing) out.key("freezing").boolean(true);
+  if (progress.planned > 0) out.member("planned", progress.planned);
+  if (!progress.accounted_up_to.empty()) out.member("accounted_up_to", progress.accounted_up_to);
+  if (progress.accounted) out.key("accounted").boolean(true);
   const JobCounts& counts = progress.counts;
   out.member("ok", counts.ok).member("changed", counts.changed).member("refused", counts.refused);
   out.member("looped", counts.looped).member("verified", counts.verified);
@@ -252,11 +271,12 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
   JobProgress progress;
   {
     JsonFields fields(*value, "", complaints);
-    if (fields.has("after")) {
-      progress.after.record = parse_cursor(fields.text("after"));
-      if (!progress.after.record) fields.complain("after", "is not a cursor");
-    }
-    progress.after.item = fields.text("after_item");
+    progress.after = read_place(fields, "after");
+    progress.frozen = read_place(fields, "frozen");
+    progress.freezing = fields.boolean("freezing");
+    progress.planned = fields.number("planned");
+    progress.accounted_up_to = fields.text("accounted_up_to");
+    progress.accounted = fields.boolean("accounted");
     JobCounts& counts = progress.counts;
     counts.ok = fields.number("ok");
     counts.changed = fields.number("changed");

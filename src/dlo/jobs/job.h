@@ -53,7 +53,7 @@ struct JobSpec {
 
 struct JobCounts {
   std::uint64_t ok = 0;
-  std::uint64_t changed = 0;  // somebody else changed it first: left alone
+  std::uint64_t changed = 0;  // somebody else changed or removed it first: left alone
   std::uint64_t refused = 0;  // the act is not possible in its status
   // Of a replay, beside `ok`, which were sent:
   std::uint64_t looped = 0;      // sent too often before: quarantined
@@ -77,8 +77,9 @@ struct JobCounts {
 };
 
 /// A bulk act on a frozen set (R23): every record that matches the query and was last changed by
-/// change number `frozen_at`. No list of ids: the set is walked by keyset, and cursor, outcomes and
-/// what was done are one write, so a job that is killed goes on where it was.
+/// change number `frozen_at`. It is walked by keyset, and cursor, outcomes and what was done are
+/// one write, so a job that is killed goes on where it was. What was in it stands in the items
+/// (job_freeze.h).
 struct Job {
   std::string id;
   JobSpec spec;
@@ -127,6 +128,9 @@ struct JobPlace {
 
 /// How far a job is. Kept by the office beside what it did.
 struct JobProgress {
+  bool freezing = false;      // its set is not written down to the end yet
+  JobPlace frozen;            // ... but up to here; where it ends, if a limit ends it
+  std::uint64_t planned = 0;  // so many are written down; of an older version's job none
   JobPlace after;
   JobCounts counts;
   bool listed = false;         // nothing is left to be taken
@@ -139,6 +143,8 @@ struct JobProgress {
   std::vector<std::string> held;        // marks of keys that nothing more is sent of
   std::vector<Unreachable> unreachable;  // the first few
   std::string blocked;                   // why what was taken could not be sent yet
+  std::string accounted_up_to;           // the item up to which `planned` ones became `changed`
+  bool accounted = false;                // ... and that was the last
   bool operator==(const JobProgress&) const = default;
 };
 

@@ -7,6 +7,7 @@
 
 #include "dlo/core/spelling.h"
 #include "dlo/jobs/batch.h"
+#include "dlo/jobs/job_freeze.h"
 #include "dlo/jobs/job_index.h"
 #include "dlo/json/writer.h"
 #include "dlo/query/query_text.h"
@@ -174,6 +175,8 @@ Result<Job> JobBook::plan(JobSpec spec, const std::string& id, const std::string
 
 Result<Job> JobBook::keep(Job job, bool start, std::vector<Change> also) {
   if (auto ready = adopt_older_jobs(office_); !ready) return ready.error();
+  auto set = freeze(office_, job);
+  if (!set) return set.error();
   const auto audit_of = [&job](const char* act) {
     return AddAudit{job.created_at, job.created_by, act, "job " + job.id, described(job)};
   };
@@ -184,6 +187,7 @@ Result<Job> JobBook::keep(Job job, bool start, std::vector<Change> also) {
   }
   std::vector<Change> changes{PutDocument{job_kind, job.id, to_json(job), job.version}};
   add_index(job, changes);
+  changes.emplace_back(std::move(*set));
   for (Change& each : audit) changes.push_back(std::move(each));
   for (Change& each : also) changes.push_back(std::move(each));
   const auto applied = office_.apply(changes);

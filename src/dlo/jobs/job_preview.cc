@@ -4,7 +4,7 @@
 
 #include "dlo/jobs/drafts.h"
 #include "dlo/jobs/job_book.h"
-#include "dlo/jobs/job_set.h"
+#include "dlo/jobs/job_freeze.h"
 
 namespace dlo {
 namespace {
@@ -63,10 +63,12 @@ Result<JobPreview> JobBook::preview(const Job& job) {
   const std::uint64_t most = std::min(counted_up_to, job.spec.limit.value_or(UINT64_MAX));
   JobPreview preview;
   Keys keys;
-  JobPlace place;
+  auto begun = progress(job.id);
+  if (!begun) return begun.error();
+  begun->after = JobPlace{};  // from the beginning: what is done is not there any more
   std::size_t looks = 0;
   while (preview.count < most) {
-    auto page = read_slice(office_, job, place, counted_page);
+    auto page = read_on(office_, job, *begun, counted_page);
     // What it was about is forgotten by now; the job itself is not.
     if (!page && job.spec.from_job && page.error().code == Code::not_found) break;
     if (!page) return page.error();
@@ -83,7 +85,7 @@ Result<JobPreview> JobBook::preview(const Job& job) {
     // A slow query is asked once: a plan that is quick and says "at least" beats an exact one. Only
     // to show anything at all is worth a few looks more.
     if (!page->next || (page->partial && (preview.count > 0 || ++looks == most_looks))) break;
-    place = *page->next;
+    begun->after = *page->next;
   }
   if (job.spec.replay) {
     keys.write(preview);

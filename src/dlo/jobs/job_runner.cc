@@ -84,7 +84,9 @@ TimePoint JobRunner::work_on(const Job& job, TimePoint now) {
   }
   if (stepped->not_before) return *stepped->not_before;
   if (!job.spec.rate) return now;
-  const auto did = stepped->progress.counts.total() - before->counts.total();
+  // What others had changed took no time of anybody's.
+  const auto acted_on = [](const JobCounts& counts) { return counts.total() - counts.changed; };
+  const auto did = acted_on(stepped->progress.counts) - acted_on(before->counts);
   return now + Millis{static_cast<std::int64_t>(did * 1000 / *job.spec.rate)};
 }
 

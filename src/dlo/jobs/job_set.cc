@@ -128,8 +128,9 @@ std::string_view outcome_name(std::string_view item) noexcept {
 
 const std::vector<std::string_view>& selectable_outcomes() {
   static const std::vector<std::string_view> all{
-      "failed",      item_ok,       item_unchanged, item_changed, item_refused, "sent",
-      item_verified, item_presumed, item_returned,  item_looped,  item_behind,  item_taken_over};
+      "failed",     item_planned, item_ok,        item_unchanged, item_changed,
+      item_refused, "sent",       item_verified,  item_presumed,  item_returned,
+      item_looped,  item_behind,  item_taken_over};
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include "dlo/jobs/batch.h"
 #include "dlo/jobs/drafts.h"
 #include "dlo/jobs/former.h"
+#include "dlo/jobs/job_freeze.h"
 #include "dlo/jobs/job_set.h"
 
 namespace dlo {
@@ -237,19 +238,27 @@ class Step {
 
 Result<Stepped> step(Office& office, const Job& job, const JobProgress& progress, std::size_t most,
                      TimePoint now, const HasExecutor& has_executor) {
+  if (progress.freezing) return freeze_on(office, job, progress);
+  if (has_missing(progress)) {
+    auto accounted = account_for(office, job, progress);
+    if (accounted) accounted->over = !has_missing(accounted->progress);
+    return accounted;
+  }
   if (progress.listed) return Stepped{progress, true};  // only its end was not written down
   if (job.spec.limit) {
     const auto left = *job.spec.limit - std::min(*job.spec.limit, progress.counts.total());
     if (left == 0) return Stepped{progress, true};
     most = std::min<std::uint64_t>(most, left);
   }
-  const auto page = read_slice(office, job, progress.after, most);
+  const auto page = read_on(office, job, progress, most);
   if (!page) return page.error();
-  if (page->rows.empty() && !page->next) return Stepped{progress, true};
+  const bool all_seen = progress.counts.total() >= progress.planned;
+  if (page->rows.empty() && !page->next && all_seen) return Stepped{progress, true};
   Planner planner(office, job, has_executor, now);
   auto stepped = Step(office, job, progress, now).run(*page, planner);
   if (!stepped) return stepped.error();
-  return Stepped{std::move(*stepped), !page->next.has_value()};
+  const bool over = stepped->listed && !has_missing(*stepped);
+  return Stepped{std::move(*stepped), over};
 }
 
 }  // namespace dlo

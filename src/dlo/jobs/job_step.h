@@ -12,6 +12,7 @@
 namespace dlo {
 
 /// What an item of a job came to, as the office keeps it.
+inline constexpr std::string_view item_planned = "planned";  // its turn has not come
 inline constexpr std::string_view item_ok = "ok";
 inline constexpr std::string_view item_changed = "changed";
 inline constexpr std::string_view item_refused = "refused";

@@ -5,6 +5,7 @@
 
 #include "dlo/jobs/batch.h"
 #include "dlo/jobs/drafts.h"
+#include "dlo/jobs/job_freeze.h"
 #include "dlo/jobs/key_order.h"
 #include "dlo/jobs/replay_work.h"
 #include "dlo/jobs/returns.h"
@@ -21,10 +22,12 @@ void leave(const RecordId& id, std::string_view outcome, std::uint64_t& count,
 }  // namespace
 
 Result<Stepped> ReplayWork::run(std::size_t most) {
+  if (progress_.freezing) return freeze_on(office_, job_, progress_);
   if (is_executor(spec_.target)) most = 1;
   if (!progress_.sending.empty()) return send_taken();
   const RampStep wave = next_wave(spec_.ramp(), progress_.counts.tally());
   if (wave.kind == RampStep::Kind::stop) return stop();
+  if (has_missing(progress_)) return account_for(office_, job_, progress_);
   if (progress_.held.size() > most_held) {
     return Stepped{progress_, true,
                    "More than " + std::to_string(most_held) +
@@ -130,12 +133,12 @@ Result<Stepped> ReplayWork::take(std::size_t most) {
 }
 
 Result<JobSlice> ReplayWork::next_slice(std::size_t most) const {
-  auto slice = read_slice(office_, job_, progress_.after, most);
+  auto slice = read_on(office_, job_, progress_, most);
   while (slice && job_.spec.by_key) {
     const std::size_t wave = wave_of(slice->rows, spec_);
     if (wave == slice->rows.size()) break;
     // Asked again: only the office knows the place behind a row.
-    slice = read_slice(office_, job_, progress_.after, wave);
+    slice = read_on(office_, job_, progress_, wave);
   }
   return slice;
 }
