@@ -1,5 +1,6 @@
 #include <fstream>
 #include <gtest/gtest.h>
+#include <regex>
 #include <signal.h>
 #include <string>
 
@@ -59,7 +60,14 @@ TEST(Scenario, RulesChangeWhileTheServerRuns) {
   ::kill(server.pid(), SIGHUP);
   server.read_until("not taken over");
   EXPECT_NE(verdict("payments", "a").find(again), std::string::npos);
-  EXPECT_TRUE(client.ask("GET", "/v1/audit").has("config.reload"));
+  const auto trail = client.ask("GET", "/v1/audit");
+  EXPECT_TRUE(trail.has("config.reload"));
+  std::smatch digests;
+  EXPECT_TRUE(std::regex_search(trail.body, digests,
+                                std::regex("before_sha256[^0-9a-f]*([0-9a-f]{64})[^0-9a-f]*"
+                                           "after_sha256[^0-9a-f]*([0-9a-f]{64})")))
+      << trail.body;
+  EXPECT_NE(digests[1], digests[2]);
   EXPECT_EQ(server.stop(SIGTERM), 0);
 }
 

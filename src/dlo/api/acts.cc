@@ -55,12 +55,22 @@ struct Act {
   [[nodiscard]] const DeadLetter& record() const { return detail.record; }
 };
 
+void write_tags(JsonWriter& json, std::string_view name, const std::vector<std::string>& tags) {
+  json.key(name).begin_array();
+  for (const std::string& tag : tags) json.text(tag);
+  json.end_array();
+}
+
 std::string audit_detail(const Act& act) {
   JsonWriter json;
   json.begin_object();
   json.member("from", name_of(act.record().status)).member("to", name_of(act.move.to));
   if (act.move.resolution) {
     json.member("by", act.move.resolution->by).member("how", act.move.resolution->how);
+  }
+  if (act.move.tags) {
+    write_tags(json, "before", act.record().tags);
+    write_tags(json, "after", *act.move.tags);
   }
   json.member("notes", act.words.notes);
   json.member("version", act.record().version);
@@ -293,7 +303,6 @@ HttpResponse put_tags(Office& office, const Request& request) {
   act.detail = std::move(*detail);
   if (auto told = told_before(act)) return std::move(*told);
   act.move.to = act.record().status;
-  for (const auto& tag : tags) act.words.notes += (act.words.notes.empty() ? "" : ",") + tag;
   act.move.tags = std::move(tags);
   return carry_out(act);
 }

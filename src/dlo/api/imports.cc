@@ -59,6 +59,17 @@ Status status_here(Status status) {
   return under_way ? Status::pending : status;
 }
 
+std::string imported_text(const Brought& brought) {
+  const DeadLetter& record = brought.detail.record;
+  JsonWriter json;
+  json.begin_object().member("source", record.message->source);
+  json.member("occurrence", std::uint64_t{record.occurrence});
+  json.member("was", name_of(record.status)).member("to", name_of(status_here(record.status)));
+  json.member("versions", std::uint64_t{brought.detail.versions.size()});
+  json.member("notes", std::uint64_t{brought.notes.size()}).end_object();
+  return json.take();
+}
+
 std::vector<Change> changes_for(const Brought& brought, const Request& request) {
   auto record = std::make_shared<DeadLetter>(brought.detail.record);
   record->status = status_here(record->status);
@@ -72,7 +83,7 @@ std::vector<Change> changes_for(const Brought& brought, const Request& request) 
   }
   thread_local std::mt19937_64 salt(std::random_device{}());
   for (const Note& note : brought.notes) changes.emplace_back(keep_note(id, note, salt()));
-  changes.emplace_back(audit_of(request, "import", to_string(id), "{}"));
+  changes.emplace_back(audit_of(request, "import", to_string(id), imported_text(brought)));
   return changes;
 }
 

@@ -103,6 +103,12 @@ HttpResponse yes_or_no(std::string_view name, bool answer) {
   return json_answer(json.take());
 }
 
+std::string move_text(Status from, Status to) {
+  JsonWriter json;
+  json.begin_object().member("from", name_of(from)).member("to", name_of(to)).end_object();
+  return json.take();
+}
+
 HttpResponse remove(const Book& book, const Request& request) {
   const auto id = poison_id(request);
   if (!id) return problem_of(id.error());
@@ -122,7 +128,8 @@ HttpResponse remove(const Book& book, const Request& request) {
   away.to = Status::discarding;
   away.now = request.now;
   changes->emplace_back(std::move(away));
-  changes->emplace_back(audit_of(request, "poison.remove", to_string(record), "{}"));
+  changes->emplace_back(audit_of(request, "poison.remove", to_string(record),
+                                 move_text(now->record.status, Status::discarding)));
   const auto applied = book.office.apply(*changes);
   // Somebody else took it out between the look and the act: for the caller it is simply gone.
   if (!applied && applied.error().code == Code::conflict) return yes_or_no("removed", false);
@@ -145,8 +152,10 @@ HttpResponse retry(const Book& book, const Request& request) {
             ", which is no queue of this server. Nothing was changed; declare the queue, "
             "or let the runtime itself retry it.");
   }
+  JsonWriter said;
+  said.begin_object().member("to", source).end_object();
   const std::vector<Change> trail{
-      audit_of(request, "poison.retry", to_string((*detail)->item.record), "{}")};
+      audit_of(request, "poison.retry", to_string((*detail)->item.record), said.take())};
   if (const auto applied = book.office.apply(trail); !applied) return problem_of(applied.error());
   NoHooks hooks;
   DurableRuntime runtime({book.office, window->queue(), window->queue(), window->rules(), hooks});

@@ -21,6 +21,17 @@ std::string document_of(const QueueSettings& settings) {
   return json.take();
 }
 
+/// What the trail keeps: `by` what it was made, and what changed.
+std::string declared_text(const std::string& by, const QueueWindow* before,
+                          const QueueSettings& settings) {
+  JsonWriter json;
+  json.begin_object();
+  if (!by.empty()) json.member("by", by);
+  if (before != nullptr) json.key("before").raw(document_of(before->settings()));
+  json.key("after").raw(document_of(settings)).end_object();
+  return json.take();
+}
+
 /// What a queue does besides what was declared: whether claims that never started stay counted is
 /// the profile's to say (R1).
 SourceOptions as_served(SourceOptions source, const Profile& profile) {
@@ -157,6 +168,7 @@ Result<QueueHall::Declared> QueueHall::declare_alone(const QueueSettings& settin
                        "Pause the queue, wait until they are settled, and declare it again."};
     }
   }
+  audit.detail = declared_text(audit.detail, before.get(), settings);
   const std::vector<Change> changes{PutDocument{queue_kind, name, document_of(settings), {}},
                                     std::move(audit)};
   const auto applied = parts_.office.apply(changes);

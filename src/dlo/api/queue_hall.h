@@ -47,9 +47,10 @@ class QueueHall {
     bool made = false;  // it was not there before
   };
   /// Makes it, or gives it these settings from now on: refused (conflict) while messages are in
-  /// workers' hands, who took them under the old ones. `audit` is written with the settings. Claims
-  /// count in it as its profile has it; that alone follows a profile that `use` changed only when
-  /// the queue is declared again, or the server started.
+  /// workers' hands, who took them under the old ones. `audit` is written with the settings: its
+  /// detail, by what that was if not by a declaration, becomes what they were and are. Claims count
+  /// in it as its profile has it; that alone follows a profile that `use` changed only when the
+  /// queue is declared again, or the server started.
   [[nodiscard]] Result<Declared> declare(const QueueSettings& settings, AddAudit audit);
   /// The queue of this name, made if it is new and may be. Writes to the office: not for threads
   /// that must not wait.

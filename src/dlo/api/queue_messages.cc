@@ -64,7 +64,7 @@ void send_to(QueueWindow& window, std::vector<Publication> messages, const Excha
 void send_to_new(QueueHall& hall, const Request& request, std::vector<Publication> messages,
                  const ExchangePtr& exchange) {
   const std::string& name = request.path.front();
-  AddAudit audit = audit_of(request, "declare", "queue/" + name, R"({"by":"first message"})");
+  AddAudit audit = audit_of(request, "declare", "queue/" + name, "first message");
   const auto work = [&hall, name, audit = std::move(audit), exchange,
                      kept = std::make_shared<std::vector<Publication>>(std::move(messages))] {
     const auto window = hall.get_or_make(name, audit);

@@ -70,6 +70,13 @@ QueueSettings read_queue_settings(JsonFields& fields, const std::string& name) {
   return settings;
 }
 
+std::string pause_text(bool before, bool after) {
+  JsonWriter json;
+  json.begin_object().key("before").begin_object().key("paused").boolean(before).end_object();
+  json.key("after").begin_object().key("paused").boolean(after).end_object();
+  return json.end_object().take();
+}
+
 void write_members(JsonWriter& json, const QueueSettings& settings) {
   const SourceOptions& source = settings.source;
   json.member("profile", settings.profile).member("lease_ms", count(settings.lease_for));

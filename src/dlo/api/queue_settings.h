@@ -28,5 +28,7 @@ inline constexpr const char* queue_kind = "queue";
 /// The members of a declaration; those that are missing keep their defaults.
 [[nodiscard]] QueueSettings read_queue_settings(JsonFields& fields, const std::string& name);
 void write_members(JsonWriter& json, const QueueSettings& settings);
+/// What the trail keeps of a pause or a resumption.
+[[nodiscard]] std::string pause_text(bool before, bool after);
 
 }  // namespace dlo::api

@@ -100,12 +100,8 @@ HttpResponse declare(const Hall& in, const Request& request) {
     settings = read_queue_settings(fields, request.path.front());
   });
   if (!read) return problem_of(read.error());
-  JsonWriter said;
-  said.begin_object();
-  write_members(said, settings);
-  said.end_object();
-  const auto declared = in.hall.declare(
-      settings, audit_of(request, "declare", "queue/" + request.path.front(), said.take()));
+  const auto declared =
+      in.hall.declare(settings, audit_of(request, "declare", "queue/" + request.path.front(), {}));
   if (!declared) return problem_of(declared.error());
   return show_one(in, *declared->window, request.instant(), declared->made ? 201 : 200);
 }
@@ -125,12 +121,18 @@ HttpResponse act_on(const Hall& in, const Request& request, std::string_view nam
 
 HttpResponse pause(const Hall& in, const Request& request, bool paused) {
   if (auto read = read_body(request, [](JsonFields&) {}); !read) return problem_of(read.error());
-  return act_on(in, request, paused ? "pause" : "resume", "{}", [&](QueueWindow& window) {
-    const auto done = paused ? window.queue().pause() : window.queue().resume();
-    if (!done) return problem_of(done.error());
-    if (!paused) window.wake();
-    return show_one(in, window, request.instant());
-  });
+  const auto found = in.hall.get(request.path.front());
+  if (!found) return problem_of(found.error());
+  const auto before = (*found)->queue().stats(request.instant());
+  if (!before) return problem_of(before.error());
+  std::string said = pause_text(before->paused, paused);
+  return act_on(in, request, paused ? "pause" : "resume", std::move(said),
+                [&](QueueWindow& window) {
+                  const auto done = paused ? window.queue().pause() : window.queue().resume();
+                  if (!done) return problem_of(done.error());
+                  if (!paused) window.wake();
+                  return show_one(in, window, request.instant());
+                });
 }
 
 HttpResponse count_answer(std::string_view name, std::uint64_t count) {
@@ -139,10 +141,11 @@ HttpResponse count_answer(std::string_view name, std::uint64_t count) {
   return json_answer(json.take());
 }
 
-/// What is about to be lost for good, for the trail (R8).
-std::string what_waits(const Hall& in, const Request& request) {
+/// What is about to be lost for good, or to go `to` another queue, for the trail (R8).
+std::string what_waits(const Hall& in, const Request& request, const std::string& to = {}) {
   JsonWriter json;
   json.begin_object();
+  if (!to.empty()) json.member("to", to);
   const auto window = in.hall.get(request.path.front());
   const auto stats = window ? (*window)->queue().stats(request.instant()) : window.error();
   if (stats) {
@@ -183,9 +186,7 @@ HttpResponse move(const Hall& in, const Request& request) {
   if (to == request.path.front()) {
     return problem(400, "invalid_argument", "A queue cannot be moved into itself.");
   }
-  JsonWriter said;
-  said.begin_object().member("to", to).end_object();
-  return act_on(in, request, "move", said.take(), [&](QueueWindow& window) {
+  return act_on(in, request, "move", what_waits(in, request, to), [&](QueueWindow& window) {
     const auto moved = window.queue().move_to((*target)->queue());
     if (!moved) return problem_of(moved.error());
     (*target)->wake();

@@ -74,6 +74,12 @@ std::optional<HttpResponse> told_before(Office& office, const std::optional<Idem
   return before ? std::move(*before) : problem_of(before.error());
 }
 
+/// What the trail keeps of the recipe as it is; empty if there is none.
+std::string described(Office& office, const std::string& name) {
+  const auto kept = RecipeBook(office).get(name, std::nullopt);
+  return kept ? digest_json(print_recipe(kept->steps)) : std::string();
+}
+
 HttpResponse put(Office& office, const Request& request) {
   KeptRecipe recipe;
   recipe.name = request.path.front();
@@ -90,11 +96,11 @@ HttpResponse put(Office& office, const Request& request) {
   const auto key = IdempotencyKey::of(request);
   if (!key) return problem_of(key.error());
   if (auto told = told_before(office, *key)) return std::move(*told);
-  JsonWriter said;
-  said.begin_object().key("steps").raw(digest_json(print_recipe(recipe.steps))).end_object();
   const std::string name = recipe.name;
+  std::string said =
+      before_and_after(described(office, name), digest_json(print_recipe(recipe.steps)));
   const auto kept = RecipeBook(office).put(std::move(recipe), *expected,
-                                           audit_of(request, "recipe", name, said.take()),
+                                           audit_of(request, "recipe", name, std::move(said)),
                                            [&](const KeptRecipe& next) -> std::optional<Change> {
                                              if (!*key) return std::nullopt;
                                              return (*key)->keep(with_etag(next, made(next)));
@@ -112,7 +118,9 @@ HttpResponse put(Office& office, const Request& request) {
 
 HttpResponse remove(Office& office, const Request& request) {
   const std::string& name = request.path.front();
-  const auto gone = RecipeBook(office).remove(name, audit_of(request, "recipe.remove", name, "{}"));
+  std::string said = before_and_after(described(office, name), {});
+  const auto gone =
+      RecipeBook(office).remove(name, audit_of(request, "recipe.remove", name, std::move(said)));
   return gone ? json_answer(R"({"removed":true})") : problem_of(gone.error());
 }
 

@@ -245,7 +245,10 @@ HttpResponse Retries::force(const Request& request, bool open) {
     std::vector<std::string_view> valid(known.begin(), known.end());
     return problem_of({Code::not_found, "api.retries", unknown_name("executor", name, valid)});
   }
-  const Change note = audit_of(request, open ? "circuit.open" : "circuit.close", name, "{}");
+  JsonWriter said;
+  said.begin_object().member("before", name_of(found->breaker.snapshot().state));
+  said.member("after", name_of(open ? BreakerState::open : BreakerState::closed)).end_object();
+  const Change note = audit_of(request, open ? "circuit.open" : "circuit.close", name, said.take());
   if (const auto noted = parts_.office.apply({&note, 1}); !noted) return problem_of(noted.error());
   found->breaker.force(open, request.now);
   return statistics();

@@ -7,6 +7,7 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
+#include "dlo/api/queue_settings.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
 
@@ -105,10 +106,12 @@ HttpResponse pause(const Parts& parts, const Request& request, bool paused) {
                        " is reported by others: this server takes nothing from it, so there is "
                        "nothing to pause here.");
   }
-  const std::vector<Change> trail{
-      audit_of(request, paused ? "pause" : "resume", "queue/" + name, "{}")};
-  if (const auto noted = parts.office.apply(trail); !noted) return problem_of(noted.error());
   EmbeddedQueue& queue = source->queue->queue();
+  const auto before = queue.stats(request.instant());
+  if (!before) return problem_of(before.error());
+  const std::vector<Change> trail{audit_of(request, paused ? "pause" : "resume", "queue/" + name,
+                                           pause_text(before->paused, paused))};
+  if (const auto noted = parts.office.apply(trail); !noted) return problem_of(noted.error());
   const auto done = paused ? queue.pause() : queue.resume();
   if (!done) return problem_of(done.error());
   if (!paused) source->queue->wake();

@@ -1,6 +1,7 @@
 #include "dlo/cli/audit_head.h"
 
 #include <cstdint>
+#include <ostream>
 #include <vector>
 
 namespace dlo::cli {
@@ -30,6 +31,13 @@ Result<std::optional<AuditEntry>> audit_head(Office& office) {
   if (!rest) return rest.error();
   if (!rest->empty()) newest = rest->back();
   return newest;
+}
+
+void HeadLog::write() {
+  const auto head = audit_head(office_);
+  if (!head || !*head || (*head)->number == last_) return;
+  last_ = (*head)->number;
+  context_.out << "Audit head: entry " << last_ << ", " << (*head)->hash << std::endl;
 }
 
 }  // namespace dlo::cli

@@ -23,6 +23,7 @@
 #include "dlo/cli/server_note.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/clock.h"
+#include "dlo/json/writer.h"
 #include "dlo/regex/re2_compiler.h"
 #include "dlo/server/http_server.h"
 #include "dlo/store/office.h"
@@ -159,7 +160,8 @@ class Reloader {
       : context_(context),
         arguments_(arguments),
         file_(arguments.config),
-        config_(std::move(config)) {}
+        config_(std::move(config)),
+        in_force_(config_.file_sha256) {}
 
   void run(api::Service& service, HttpServer& server, Office& office, TimePoint now) {
     auto reading = load_config(context_, file_);
@@ -180,7 +182,11 @@ class Reloader {
       context_.err << "dlo: " << path << " changed; it is taken over when the server is restarted."
                    << std::endl;
     }
-    const Change note = AddAudit{now, "configuration", "config.reload", file_, "{}"};
+    JsonWriter said;
+    said.begin_object().member("before_sha256", in_force_);
+    said.member("after_sha256", reading->config.file_sha256).end_object();
+    const Change note = AddAudit{now, "configuration", "config.reload", file_, said.take()};
+    in_force_ = reading->config.file_sha256;
     if (const auto noted = office.apply({&note, 1}); !noted) fail(context_, noted.error());
     context_.out << "Configuration read again; its rules hold from now on." << std::endl;
   }
@@ -206,7 +212,8 @@ class Reloader {
   Context& context_;
   const ServeArguments& arguments_;
   std::string file_;
-  Config config_;  // as the server was started
+  Config config_;         // as the server was started
+  std::string in_force_;  // the digest of the file whose rules hold
 };
 
 /// What the configuration says of the service.
@@ -262,25 +269,6 @@ struct Running {
   HttpServer& server;
   Office& office;
   const Clock& clock;
-};
-
-/// The head of the audit trail goes to the log, so that a trail whose end was cut off does not fit
-/// what others have (R25): at the start, now and then, and at the end.
-class HeadLog {
- public:
-  HeadLog(Context& context, Office& office) : context_(context), office_(office) {}
-
-  void write() {
-    const auto head = audit_head(office_);
-    if (!head || !*head || (*head)->number == last_) return;
-    last_ = (*head)->number;
-    context_.out << "Audit head: entry " << last_ << ", " << (*head)->hash << std::endl;
-  }
-
- private:
-  Context& context_;
-  Office& office_;
-  std::uint64_t last_ = 0;
 };
 
 /// Serves until a signal ends it; SIGHUP reads the configuration again.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "dlo/config/rule_sections.h"
+#include "dlo/core/sha256.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo {
@@ -281,6 +282,7 @@ void Config::set(std::size_t key, ConfigValue value, ConfigOrigin origin) {
 ConfigReading read_config(const ConfigInput& input) {
   ConfigReading reading;
   Reader(input, reading).run();
+  if (!input.file.empty()) reading.config.file_sha256 = to_hex(sha256(input.file));
   return reading;
 }
 

@@ -62,6 +62,8 @@ class Config {
   std::vector<RedirectRule> redirects;  // of replays, in order
   /// Lines of the file in which `profiles.NAME` and `sources.NAME` stand.
   std::map<std::string, std::size_t> sections;
+  /// Of the file's text; empty if there was none.
+  std::string file_sha256;
 
  private:
   [[nodiscard]] std::size_t at(std::string_view path) const;

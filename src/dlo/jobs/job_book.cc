@@ -74,6 +74,13 @@ bool is_wanted(const JobFilter& filter, std::string_view entry) {
          among(filter.acts, act, [](const std::string& name) { return std::string_view(name); });
 }
 
+void write_texts(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts) {
+  if (texts.empty()) return;
+  json.key(name).begin_array();
+  for (const std::string& text : texts) json.text(text);
+  json.end_array();
+}
+
 std::string described(const Job& job) {
   JsonWriter detail;
   detail.begin_object().member("act", act_of(job.spec)).member("query", job.spec.query);
@@ -81,6 +88,9 @@ std::string described(const Job& job) {
     detail.member("from_job", *job.spec.from_job).member("outcome", job.spec.outcome);
   }
   detail.member("state", name_of(job.state)).member("problem", job.problem);
+  if (job.spec.replay) detail.member("target", job.spec.replay->target);
+  write_texts(detail, "tags", job.spec.tags);
+  write_texts(detail, "remove_tags", job.spec.remove_tags);
   if (!job.spec.recipe.empty()) detail.key("recipe").raw(digest_json(job.spec.recipe));
   if (job.spec.replay && job.spec.replay->again) detail.key("again").boolean(true);
   detail.member("frozen_at", job.frozen_at).end_object();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "dlo/core/acts.h"
+#include "dlo/core/sha256.h"
 #include "dlo/core/spelling.h"
 #include "dlo/store/count.h"
 
@@ -87,7 +88,10 @@ Result<void> TaskBook::carry_out(const DeadLetter& record, Transition move, cons
   move.now = clock_.now();
   std::vector<Change> changes{move};
   for (Change& change : also) changes.push_back(std::move(change));
-  changes.emplace_back(AddAudit{move.now, by_, act, to_string(record.id), "{}"});
+  const std::string said = R"({"from":")" + std::string(name_of(record.status)) + R"(","to":")" +
+                           std::string(name_of(move.to)) + R"(","version":)" +
+                           std::to_string(record.version) + "}";
+  changes.emplace_back(AddAudit{move.now, by_, act, to_string(record.id), said});
   const auto applied = office_.apply(changes);
   return applied ? Result<void>{} : applied.error();
 }
@@ -126,7 +130,9 @@ Result<void> TaskBook::archive(const std::string& task_id) {
 Result<std::uint64_t> TaskBook::remove(const std::vector<RecordHead>& rows) {
   const TimePoint now = clock_.now();
   std::vector<Change> changes;
+  Sha256 ids;
   for (const RecordHead& head : rows) {
+    ids.update(to_string(head.id));
     Transition move;
     move.id = head.id;
     move.expected_version = head.version;
@@ -138,7 +144,11 @@ Result<std::uint64_t> TaskBook::remove(const std::vector<RecordHead>& rows) {
     changes.emplace_back(move);
     changes.emplace_back(Remove{head.id});
   }
-  changes.emplace_back(AddAudit{now, by_, "clear", std::to_string(rows.size()), "{}"});
+  // As a job says it: how many, and a digest by which a list of ids can be checked (R25).
+  const std::string count = std::to_string(rows.size());
+  changes.emplace_back(
+      AddAudit{now, by_, "clear", count,
+               R"({"count":)" + count + R"(,"ids_sha256":")" + to_hex(ids.finish()) + R"("})"});
   const auto applied = office_.apply(changes);
   if (!applied) return applied.error();
   return rows.size();

@@ -322,6 +322,12 @@ TEST_F(RetriesTest, ACircuitIsOpenedAndClosedByHand) {
   const Told unknown = ask("POST", "/v1/retries/circuits/lamaindex/open");
   EXPECT_EQ(unknown.status(), 404);
   EXPECT_TRUE(unknown.says("llamaindex")) << unknown;
+  bool both = false;
+  for (const AuditEntry& each : testing::must(office_.extras().ledger->audit(0, 100))) {
+    both = both || (each.act.act == "circuit.close" &&
+                    each.act.detail == R"({"before":"open","after":"closed"})");
+  }
+  EXPECT_TRUE(both);
 }
 
 TEST_F(RetriesTest, TheNumbersAndCircuitsAreThereForPrometheusToo) {  // S2-2, R2-10, issue 5

@@ -172,6 +172,10 @@ TEST_P(TaskDeskTest, AnArchivedTaskLeavesTheActiveQueue) {  // S2-22
   EXPECT_EQ(open[0].message->id, "t2");
   EXPECT_EQ(must(book().find("t1"))->status, Status::archived) << "and is still there";
   EXPECT_EQ(book().archive("t1").error().code, Code::conflict);
+  const auto trail = must(office().extras().ledger->audit(0, 100));
+  EXPECT_EQ(trail.back().act.act, "archive");
+  EXPECT_NE(trail.back().act.detail.find(R"("to":"archived")"), std::string::npos)
+      << trail.back().act.detail;
 }
 
 TEST_P(TaskDeskTest, ClearRemovesWhatIsOpenOnceItsNumberIsNamed) {  // S2-23, R2-6
@@ -186,6 +190,9 @@ TEST_P(TaskDeskTest, ClearRemovesWhatIsOpenOnceItsNumberIsNamed) {  // S2-23, R2
   EXPECT_EQ(must(book().list(std::nullopt, 500)).size(), 449U);
   EXPECT_EQ(must(book().clear(449)), 449U);
   EXPECT_TRUE(must(book().list()).empty());
+  const auto trail = must(office().extras().ledger->audit(0, 1'000));
+  EXPECT_NE(trail.back().act.detail.find(R"("count":49,"ids_sha256")"), std::string::npos)
+      << trail.back().act.detail;
   EXPECT_EQ(must(book().find("t8")), std::nullopt);
   EXPECT_EQ(must(book().find("t7"))->status, Status::archived) << "archived ones stay";
 }
