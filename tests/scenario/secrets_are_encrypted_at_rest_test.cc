@@ -50,7 +50,7 @@ std::set<std::string> found_in(const std::string& directory, const std::vector<s
 // Words that nobody writes by chance; each says where it was planted.
 const std::vector<std::string> planted = {
     "zqpayloadsecret", "zqheadersecret",      "zqmetadatasecret", "zqversionsecret",
-    "zqqueuesecret",   "zqqueueheadersecret", "zqrecipesecret"};
+    "zqqueuesecret",   "zqqueueheadersecret", "zqrecipesecret",   "zqnotesecret"};
 const std::string in_error = "zqpasswordsecret";
 
 struct Planted {
@@ -93,12 +93,15 @@ Planted plant(HttpClient& client) {
   return out;
 }
 
-/// Its values are those of messages: neither the recipe nor the trail may show them.
-void plant_recipe(HttpClient& client) {
+/// What is said in them are values of messages: neither they nor the trail may show it.
+void plant_recipe_and_note(HttpClient& client, const Planted& letter) {
   const auto recipe =
       client.ask("PUT", "/v1/recipes/card",
                  R"({"steps":[{"set":"body.card","value":"zqrecipesecret"}]})", json);
   EXPECT_LT(recipe.status, 300) << recipe.body;
+  const auto note = client.ask("POST", "/v1/dead-letters/" + letter.letter + "/notes",
+                               R"({"text":"the card is zqnotesecret"})", json);
+  EXPECT_EQ(note.status, 201) << note.body;
 }
 
 class Office {
@@ -120,7 +123,7 @@ std::set<std::string> left_behind(const std::string& directory, bool with_restar
   {
     Office office(directory);
     const Planted letter = plant(office.client());
-    plant_recipe(office.client());
+    plant_recipe_and_note(office.client(), letter);
     const auto shown = office.client().ask("GET", "/v1/dead-letters/" + letter.letter);
     for (const char* each :
          {"zqpayloadsecret", "zqheadersecret", "zqmetadatasecret", "zqversionsecret"}) {

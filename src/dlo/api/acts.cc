@@ -1,6 +1,5 @@
 #include "dlo/api/acts.h"
 
-#include <random>
 #include <utility>
 
 #include "dlo/api/answers.h"
@@ -305,48 +304,6 @@ HttpResponse put_tags(Office& office, const Request& request) {
   act.move.to = act.record().status;
   act.move.tags = std::move(tags);
   return carry_out(act);
-}
-
-HttpResponse notes_answer(Office& office, const RecordId& id, int status) {
-  const auto notes = notes_of(office, id);
-  if (!notes) return problem_of(notes.error());
-  JsonWriter json;
-  json.begin_object().key("notes");
-  write_json(json, *notes);
-  json.end_object();
-  return json_answer(json.take(), status);
-}
-
-HttpResponse add_note(Office& office, const Request& request) {
-  Note note;
-  note.at = request.now;
-  note.by = request.actor.name;
-  const auto read = read_body(request, [&](JsonFields& fields) {
-    fields.require("text");
-    if (fields.has("by")) note.by = bounded(fields, "by");
-    note.text = bounded(fields, "text");
-    if (note.text.empty()) fields.complain("text", "must not be empty");
-  });
-  if (!read) return problem_of(read.error());
-  const auto detail = find_record(office, request);
-  if (!detail) return problem_of(detail.error());
-  const RecordId id = detail->record.id;
-  JsonWriter said;
-  said.begin_object().member("text", note.text).end_object();
-  thread_local std::mt19937_64 salt(std::random_device{}());
-  const auto key = IdempotencyKey::of(request);
-  if (!key) return problem_of(key.error());
-  if (*key) {
-    const auto before = (*key)->find(office);
-    if (!before) return problem_of(before.error());
-    if (*before) return notes_answer(office, id, 200);
-  }
-  std::vector<Change> changes{keep_note(id, note, salt()),
-                              audit_of(request, "note", to_string(id), said.take())};
-  if (*key) changes.emplace_back((*key)->keep(HttpResponse{}));
-  if (const auto applied = office.apply(changes); !applied) return problem_of(applied.error());
-  if (*key) IdempotencyKey::forget_old(office, request.now);
-  return notes_answer(office, id, 201);
 }
 
 Route act_route(Office& office, std::string_view pattern, std::string_view name,

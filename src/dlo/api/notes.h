@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "dlo/api/request.h"
 #include "dlo/core/id.h"
 #include "dlo/core/result.h"
 #include "dlo/core/time.h"
@@ -24,5 +25,9 @@ struct Note {
 /// Oldest first.
 [[nodiscard]] Result<std::vector<Note>> notes_of(Office& office, const RecordId& id);
 void write_json(JsonWriter& json, const std::vector<Note>& notes);
+
+/// POST /v1/dead-letters/{id}/notes. What it says is kept with the dead letter only: the trail has
+/// a digest of it, since it may quote a message (R25).
+[[nodiscard]] HttpResponse add_note(Office& office, const Request& request);
 
 }  // namespace dlo::api

@@ -5,6 +5,7 @@
 #include "unit/api/asking.h"
 
 #include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/core/sha256.h"
 
 namespace dlo::api {
 namespace {
@@ -101,6 +102,14 @@ TEST_F(AuditTest, ARecipeSaysByDigestsWhatItWasAndIs) {
   const std::string second = at(detail_of("recipe"), "after.sha256");
   ask("DELETE", "/v1/recipes/card");
   EXPECT_EQ(at(detail_of("recipe.remove"), "before.sha256"), second);
+}
+
+TEST_F(AuditTest, ANoteIsThereAsADigest) {
+  const std::string id = dead();
+  say("POST", "/v1/dead-letters/" + id + "/notes", R"({"text":"card 4111","by":"ana"})");
+  EXPECT_EQ(at(detail_of("note"), "by"), "ana");
+  EXPECT_EQ(at(detail_of("note"), "text.sha256"), to_hex(sha256("card 4111")));
+  EXPECT_EQ(at(detail_of("note"), "text.bytes"), "9");
 }
 
 TEST_F(AuditTest, AnImportSaysWhatCame) {
