@@ -142,6 +142,10 @@ HttpResponse make_version(Office& office, const Request& request, const RecordDe
   HttpResponse response = json_answer(described(request, detail, repair, number, true), 201);
   if (key) changes.emplace_back(key->keep(response));
   const auto applied = office.apply(changes);
+  if (!applied && key) {  // somebody may have been quicker with the same key
+    auto before = key->find(office);
+    if (before && *before) return std::move(**before);
+  }
   if (!applied && applied.error().code == Code::conflict) {
     return problem(412, "version_changed", applied.error().detail);
   }

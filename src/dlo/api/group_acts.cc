@@ -92,7 +92,10 @@ HttpResponse merge(Office& office, const Request& request) {
   std::uint64_t version = into->version;
   for (const std::string& id : ids) {
     const auto from = find_group(office, id);
-    if (!from) return problem_of(from.error());
+    if (!from) {  // somebody may have been quicker with the same key
+      auto told = told_before(office, request, into->fingerprint);
+      return told ? std::move(*told) : problem_of(from.error());
+    }
     changes.emplace_back(MergeGroups{from->fingerprint, into->fingerprint, version++});
     changes.emplace_back(
         audit_of(request, "merge", to_string(into->fingerprint), both(*from, *into)));
@@ -121,6 +124,8 @@ HttpResponse split(const JobParts& parts, const Request& request) {
   const auto inside = find_group(office, fingerprint);
   if (!inside) return problem_of(inside.error());
   if (inside->fingerprint != group->fingerprint) {
+    // Somebody may have been quicker with the same key.
+    if (auto told = told_before(office, request, parse_id(fingerprint))) return std::move(*told);
     return problem(404, "not_found",
                    "Fingerprint " + fingerprint + " is not in group " +
                        to_string(group->fingerprint) + ". Its `merged` names those that are.");

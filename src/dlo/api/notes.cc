@@ -47,6 +47,18 @@ HttpResponse notes_answer(Office& office, const RecordId& id, int status) {
   return json_answer(json.take(), status);
 }
 
+/// Of a note only that it was written under this key is kept; nothing: it is to be written now.
+std::optional<HttpResponse> told_before(Office& office, const std::optional<IdempotencyKey>& key,
+                                        const RecordId& id) {
+  if (!key) return std::nullopt;
+  const auto before = key->find(office);
+  if (!before) return problem_of(before.error());
+  if (!*before) return std::nullopt;
+  HttpResponse answer = notes_answer(office, id, 200);
+  answer.headers.push_back({"Idempotency-Replayed", "true"});
+  return answer;
+}
+
 std::string audit_text(const Note& note) {
   JsonWriter said;
   said.begin_object().member("by", note.by).key("text").raw(digest_json(note.text)).end_object();
@@ -103,15 +115,15 @@ HttpResponse add_note(Office& office, const Request& request) {
   thread_local std::mt19937_64 salt(std::random_device{}());
   const auto key = IdempotencyKey::of(request);
   if (!key) return problem_of(key.error());
-  if (*key) {
-    const auto before = (*key)->find(office);
-    if (!before) return problem_of(before.error());
-    if (*before) return notes_answer(office, id, 200);
-  }
+  if (auto told = told_before(office, *key, id)) return std::move(*told);
   std::vector<Change> changes{keep_note(id, note, salt()),
                               audit_of(request, "note", to_string(id), audit_text(note))};
   if (*key) changes.emplace_back((*key)->keep(HttpResponse{}));
-  if (const auto applied = office.apply(changes); !applied) return problem_of(applied.error());
+  if (const auto applied = office.apply(changes); !applied) {
+    // Somebody may have been quicker with the same key.
+    if (auto told = told_before(office, *key, id)) return std::move(*told);
+    return problem_of(applied.error());
+  }
   if (*key) IdempotencyKey::forget_old(office, request.now);
   return notes_answer(office, id, 201);
 }
