@@ -21,6 +21,12 @@ Error no_right(const std::string& what) {
               "`reveal`"};
 }
 
+/// One is within the other, or they are the same.
+bool begin_alike(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  const auto size = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
+  return std::equal(a.begin(), a.begin() + size, b.begin());
+}
+
 }  // namespace
 
 bool may_reveal(const Actor& actor) noexcept {
@@ -111,10 +117,8 @@ bool Curtain::is_masked(const FieldPath& path) const {
 
 // Within a masked place, or around one.
 bool Curtain::is_masked(const std::vector<std::string>& steps) const {
-  return std::any_of(paths_.begin(), paths_.end(), [&](const JsonPath& each) {
-    const auto size = static_cast<std::ptrdiff_t>(std::min(each.steps.size(), steps.size()));
-    return std::equal(each.steps.begin(), each.steps.begin() + size, steps.begin());
-  });
+  return std::any_of(paths_.begin(), paths_.end(),
+                     [&](const JsonPath& each) { return begin_alike(each.steps, steps); });
 }
 
 Result<void> Curtain::check(const Recipe& recipe, const Request& request) const {
@@ -131,6 +135,28 @@ Result<void> Curtain::check(const Recipe& recipe, const Request& request) const 
     return no_right("A place that the recipe moves, copies or tests");
   }
   return {};
+}
+
+Result<void> Curtain::check(const JsonSchema& schema, const Request& request) const {
+  if (may_reveal(request.actor)) return {};
+  for (const JsonPath& path : paths_) {
+    if (!schema.looks_at(path.steps)) continue;
+    request.note_refused_look("a schema about a masked place");
+    return no_right("A place that the schema has rules for");
+  }
+  return {};
+}
+
+void Curtain::hide(std::vector<SchemaComplaint>& complaints, const Request& request) const {
+  if (paths_.empty() || may_reveal(request.actor)) return;
+  const auto is_about_masked = [this](const SchemaComplaint& complaint) {
+    return std::any_of(paths_.begin(), paths_.end(), [&](const JsonPath& each) {
+      const bool around = complaint.steps.size() < each.steps.size();
+      return (!around || complaint.of_value) && begin_alike(each.steps, complaint.steps);
+    });
+  };
+  if (std::erase_if(complaints, is_about_masked) == 0) return;
+  complaints.push_back({"a masked place does not fit", {}, false});
 }
 
 Result<void> Curtain::check(const Query& query, const Request& request) const {

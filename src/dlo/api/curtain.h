@@ -7,6 +7,7 @@
 #include "dlo/api/request.h"
 #include "dlo/core/result.h"
 #include "dlo/repair/recipe.h"
+#include "dlo/repair/schema.h"
 #include "dlo/store/field_path.h"
 #include "dlo/store/office.h"
 
@@ -46,6 +47,10 @@ class Curtain {
   [[nodiscard]] Result<void> check(const Query& query, const Request& request) const;
   /// refused: it would move a masked value to where it is shown, or ask what it is.
   [[nodiscard]] Result<void> check(const Recipe& recipe, const Request& request) const;
+  /// refused: complaints about what it says of a masked place would tell what stands there.
+  [[nodiscard]] Result<void> check(const JsonSchema& schema, const Request& request) const;
+  /// Complaints about masked places say no more than that, unless whoever asks may see them.
+  void hide(std::vector<SchemaComplaint>& complaints, const Request& request) const;
   /// Refuses a draft in which the mask stands where a value should: it was copied from a screen.
   [[nodiscard]] Result<void> check(const Draft& draft) const;
 

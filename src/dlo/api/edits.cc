@@ -124,7 +124,7 @@ std::string described(const Request& request, const RecordDetail& detail, const 
   json.key("warnings").begin_array();
   for (const std::string& each : repair.warnings) json.text(each);
   json.end_array().key("complaints").begin_array();
-  for (const std::string& each : repair.complaints) json.text(each);
+  for (const SchemaComplaint& each : repair.complaints) json.text(each.text);
   json.end_array().key("diff");
   write_json(json, curtain_of(request).difference(newest_draft(detail), repair.after));
   json.end_object();
@@ -190,8 +190,9 @@ HttpResponse edit(Office& office, const Request& request) {
   auto draft = wanted_draft(*detail, wanted);
   if (!draft) return problem_of(draft.error());
   if (auto fine = curtain_of(request).check(*draft); !fine) return problem_of(fine.error());
-  const auto repair = check_edit(office, *detail, std::move(*draft));
+  auto repair = check_edit(office, *detail, std::move(*draft));
   if (!repair) return problem_of(repair.error());
+  curtain_of(request).hide(repair->complaints, request);
   if (wanted.dry_run || !repair->changes()) {
     return json_answer(described(request, *detail, *repair, newest_version(*detail), false));
   }
@@ -249,8 +250,11 @@ HttpResponse attach_schema(Office& office, const Request& request) {
       media_type(request) != "application/schema+json") {
     return problem(415, "unsupported_media_type", "A schema is application/json.");
   }
-  const auto fine = JsonSchema::parse(request.http.body);
-  if (!fine) return problem_of(fine.error());
+  const auto schema = JsonSchema::parse(request.http.body);
+  if (!schema) return problem_of(schema.error());
+  if (auto fine = curtain_of(request).check(*schema, request); !fine) {
+    return problem_of(fine.error());
+  }
   return put_schema(office, request, request.http.body);
 }
 

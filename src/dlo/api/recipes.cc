@@ -173,10 +173,10 @@ Result<std::vector<RecordId>> sample_of(Office& office, const Trial& trial,
 }
 
 void write_trial(JsonWriter& json, Office& office, const RecordId& id, const Recipe& steps,
-                 const Curtain& curtain) {
+                 const Request& request) {
   json.begin_object().member("id", to_string(id));
   const auto detail = office.get(id);
-  const auto repair = detail ? check_recipe(office, *detail, steps) : detail.error();
+  auto repair = detail ? check_recipe(office, *detail, steps) : detail.error();
   if (!repair) {
     json.key("changes").boolean(false).member("problem", repair.error().detail).end_object();
     return;
@@ -186,9 +186,10 @@ void write_trial(JsonWriter& json, Office& office, const RecordId& id, const Rec
   json.key("warnings").begin_array();
   for (const std::string& each : repair->warnings) json.text(each);
   json.end_array().key("complaints").begin_array();
-  for (const std::string& each : repair->complaints) json.text(each);
+  curtain_of(request).hide(repair->complaints, request);
+  for (const SchemaComplaint& each : repair->complaints) json.text(each.text);
   json.end_array().key("diff");
-  write_json(json, curtain.difference(newest_draft(*detail), repair->after));
+  write_json(json, curtain_of(request).difference(newest_draft(*detail), repair->after));
   json.end_object();
 }
 
@@ -209,7 +210,7 @@ HttpResponse try_out(Office& office, const Request& request) {
   JsonWriter json;
   json.begin_object().key("steps").raw(print_recipe(trial.steps)).key("tried").begin_array();
   for (const RecordId& id : *ids) {
-    write_trial(json, office, id, trial.steps, curtain_of(request));
+    write_trial(json, office, id, trial.steps, request);
   }
   json.end_array().end_object();
   return json_answer(json.take());

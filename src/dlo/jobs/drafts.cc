@@ -5,7 +5,6 @@
 
 #include "dlo/core/sha256.h"
 #include "dlo/json/writer.h"
-#include "dlo/repair/schema.h"
 
 namespace dlo {
 namespace {
@@ -57,7 +56,9 @@ Result<Repair> check_recipe(Office& office, const RecordDetail& detail, const Re
 Result<void> check_schema(const Repair& repair) {
   if (repair.complaints.empty()) return {};
   std::string all;
-  for (const std::string& each : repair.complaints) all += (all.empty() ? "" : "; ") + each;
+  for (const SchemaComplaint& each : repair.complaints) {
+    all += (all.empty() ? "" : "; ") + each.text;
+  }
   return Error{Code::invalid_argument, "repair.schema",
                "It does not fit the schema of its source: " + all + ". Nothing was changed."};
 }
@@ -85,9 +86,9 @@ std::string audit_text(const Repair& repair, const Draft& before, std::uint32_t 
   return json.take();
 }
 
-Result<std::vector<std::string>> schema_complaints(Office& office, const std::string& source,
-                                                   const std::optional<std::string>& payload) {
-  std::vector<std::string> none;
+Result<std::vector<SchemaComplaint>> schema_complaints(Office& office, const std::string& source,
+                                                       const std::optional<std::string>& payload) {
+  std::vector<SchemaComplaint> none;
   Ledger* ledger = office.extras().ledger;
   if (ledger == nullptr || source.empty()) return none;
   const auto kept = ledger->document(schema_kind, source);

@@ -7,6 +7,7 @@
 
 #include "dlo/core/result.h"
 #include "dlo/repair/recipe.h"
+#include "dlo/repair/schema.h"
 #include "dlo/store/office.h"
 
 namespace dlo {
@@ -22,8 +23,8 @@ namespace dlo {
 struct Repair {
   Draft after;
   Difference difference;
-  std::vector<std::string> warnings;    // sensitive headers
-  std::vector<std::string> complaints;  // of the schema of its source
+  std::vector<std::string> warnings;        // sensitive headers
+  std::vector<SchemaComplaint> complaints;  // of the schema of its source
   [[nodiscard]] bool changes() const noexcept {
     return difference.payload_differs || !difference.headers.empty();
   }
@@ -45,7 +46,7 @@ struct Repair {
 
 /// The JSON schema that payloads of a source must fit when they are edited: a document.
 inline constexpr const char* schema_kind = "schema";
-[[nodiscard]] Result<std::vector<std::string>> schema_complaints(
+[[nodiscard]] Result<std::vector<SchemaComplaint>> schema_complaints(
     Office& office, const std::string& source, const std::optional<std::string>& payload);
 
 }  // namespace dlo

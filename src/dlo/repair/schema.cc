@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, 19> words = {
     "items",   "minItems", "maxItems", "minLength",  "maxLength",   "minimum",
     "maximum", "$schema",  "$id",      "title",      "description", "examples",
     "default"};
+constexpr std::array<std::string_view, 6> notes = {"$schema",     "$id",      "title",
+                                                   "description", "examples", "default"};
 constexpr std::array<std::string_view, 7> types = {"null",   "boolean", "number", "integer",
                                                    "string", "array",   "object"};
 
@@ -114,7 +116,7 @@ bool is_of_type(const JsonTree& value, const std::string& type) {
 
 class Checker {
  public:
-  explicit Checker(std::vector<std::string>& out) : out_(out) {}
+  explicit Checker(std::vector<SchemaComplaint>& out) : out_(out) {}
 
   void check(const JsonTree& schema, const JsonTree& value) {
     if (schema.kind == JsonKind::boolean) {
@@ -129,9 +131,10 @@ class Checker {
   }
 
  private:
-  void complain(const std::string& what) {
+  void complain(const std::string& what, bool of_value = false) {
     if (out_.size() == JsonSchema::most_complaints) return;
-    out_.push_back((steps_.empty() ? std::string("the payload") : pointer_of(steps_)) + " " + what);
+    const std::string place = steps_.empty() ? std::string("the payload") : pointer_of(steps_);
+    out_.push_back({place + " " + what, steps_, of_value});
   }
 
   bool check_type(const JsonTree& schema, const JsonTree& value) {
@@ -151,11 +154,12 @@ class Checker {
     const JsonTree* choices = word(schema, "enum");
     const auto is_it = [&](const JsonTree& each) { return same(each, value); };
     if (choices != nullptr && std::none_of(choices->items.begin(), choices->items.end(), is_it)) {
-      complain("is none of " + print_tree(*choices).substr(0, 200));
+      complain("is none of " + print_tree(*choices).substr(0, 200), true);
     }
     const JsonTree* only = word(schema, "const");
-    if (only != nullptr && !same(*only, value))
-      complain("is not " + print_tree(*only).substr(0, 200));
+    if (only != nullptr && !same(*only, value)) {
+      complain("is not " + print_tree(*only).substr(0, 200), true);
+    }
   }
 
   void at_least(const JsonTree& schema, const char* name, double value, const char* what) {
@@ -217,9 +221,29 @@ class Checker {
     steps_.pop_back();
   }
 
-  std::vector<std::string>& out_;
+  std::vector<SchemaComplaint>& out_;
   std::vector<std::string> steps_;
 };
+
+bool has_rules(const JsonTree& schema) {
+  return std::any_of(schema.members.begin(), schema.members.end(), [](const JsonTreeMember& each) {
+    return std::find(notes.begin(), notes.end(), each.name) == notes.end();
+  });
+}
+
+bool looks_at_steps(const JsonTree& schema, const std::vector<std::string>& steps,
+                    std::size_t depth) {
+  if (schema.kind != JsonKind::object) return false;
+  if (depth == steps.size()) return has_rules(schema);
+  if (word(schema, "const") != nullptr || word(schema, "enum") != nullptr) return true;
+  const JsonTree* properties = word(schema, "properties");
+  const JsonTree* named = properties == nullptr ? nullptr : find(*properties, {steps[depth]});
+  const JsonTree* member = named != nullptr ? named : word(schema, "additionalProperties");
+  for (const JsonTree* inner : {member, word(schema, "items")}) {
+    if (inner != nullptr && looks_at_steps(*inner, steps, depth + 1)) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -230,10 +254,14 @@ Result<JsonSchema> JsonSchema::parse(std::string_view text) {
   return JsonSchema(std::move(*tree));
 }
 
-std::vector<std::string> JsonSchema::check(std::string_view payload) const {
-  std::vector<std::string> complaints;
+bool JsonSchema::looks_at(const std::vector<std::string>& steps) const {
+  return looks_at_steps(tree_, steps, 0);
+}
+
+std::vector<SchemaComplaint> JsonSchema::check(std::string_view payload) const {
+  std::vector<SchemaComplaint> complaints;
   const auto tree = parse_tree(payload);
-  if (!tree) return {"the payload cannot be read: " + tree.error().detail};
+  if (!tree) return {{"the payload cannot be read: " + tree.error().detail, {}, true}};
   Checker(complaints).check(tree_, *tree);
   return complaints;
 }

@@ -9,6 +9,13 @@
 
 namespace dlo {
 
+/// Something that does not fit, in words that name its place.
+struct SchemaComplaint {
+  std::string text;
+  std::vector<std::string> steps;  // to its place
+  bool of_value = false;           // it tells what the whole of the value there is not
+};
+
 /// A part of JSON Schema (2020-12) that is quick to check and easy to read:
 ///   type · enum · const · properties · required · additionalProperties (true, false or a schema) ·
 ///   items · minItems · maxItems · minLength · maxLength · minimum · maximum · and the notes
@@ -19,7 +26,10 @@ class JsonSchema {
  public:
   [[nodiscard]] static Result<JsonSchema> parse(std::string_view text);
   /// What is wrong with a payload, each with its place; at most `most_complaints`. Empty: nothing.
-  [[nodiscard]] std::vector<std::string> check(std::string_view payload) const;
+  [[nodiscard]] std::vector<SchemaComplaint> check(std::string_view payload) const;
+  /// Whether what stands at `steps`, or within, can make a difference, so that whoever sees
+  /// complaints learns something of it. That it is there is not meant.
+  [[nodiscard]] bool looks_at(const std::vector<std::string>& steps) const;
   static constexpr std::size_t most_complaints = 20;
 
  private:

@@ -189,5 +189,52 @@ TEST(Curtain, NothingMaskedChangesNothing) {
   EXPECT_EQ(payload, "{ }");
 }
 
+TEST_F(MaskingTest, ASchemaIsNoWayToFindOutWhatIsMasked) {
+  dead(members());
+  close();
+  const Headers operator_ = token("operator");
+  for (const char* rules :
+       {R"({"properties":{"card":{"properties":{"number":{"const":"4111"}}}}})",
+        R"({"properties":{"card":{"properties":{"number":{"maxLength":3}}}}})",
+        R"({"properties":{"card":{"additionalProperties":{"type":"number"}}}})",
+        R"({"properties":{"card":{"const":{"number":"4111","owner":"ana"}}}})",
+        R"({"additionalProperties":{"additionalProperties":{"enum":["4111"]}}})"}) {
+    const Told refused = say("PUT", "/v1/schemas/payments", rules, operator_);
+    EXPECT_EQ(refused.status(), 403) << rules << refused;
+  }
+  EXPECT_EQ(get("/v1/schemas/payments", operator_).status(), 404);
+  for (const char* rules :
+       {R"({"type":"object","required":["card"],"properties":{"amount":{"maximum":9}}})",
+        R"({"properties":{"card":{"required":["number"],"properties":{"owner":{"maxLength":9}}}}})",
+        R"({"properties":{"card":{"properties":{"number":{"title":"what is on it"}}}}})"}) {
+    const Told taken = say("PUT", "/v1/schemas/payments", rules, operator_);
+    EXPECT_EQ(taken.status(), 200) << rules << taken;
+  }
+}
+
+TEST_F(MaskingTest, ComplaintsTellNothingOfMaskedPlacesToWhoeverMayNotSeeThem) {
+  const std::string id = dead(members());
+  close();
+  const Headers operator_ = token("operator");
+  const std::string rules = R"({"properties":{"amount":{"maximum":20},)"
+                            R"("card":{"properties":{"number":{"const":"4222","maxLength":3}}}}})";
+  EXPECT_EQ(say("PUT", "/v1/schemas/payments", rules, admin_).status(), 200);
+  const std::string edit = R"({"dry_run":true,"recipe":[{"set":"amount","value":30}]})";
+  const Told told = say("POST", "/v1/dead-letters/" + id + "/edit", edit, operator_);
+  EXPECT_EQ(told.at("complaints.0"), "/amount is more than 20") << told;
+  EXPECT_EQ(told.at("complaints.1"), "a masked place does not fit");
+  EXPECT_EQ(told.at("complaints.2"), "?");
+  EXPECT_FALSE(told.says("4222")) << told;
+  const Told tried =
+      say("POST", "/v1/recipes/try",
+          R"({"steps":[{"set":"amount","value":13}],"ids":[")" + id + "\"]}", operator_);
+  EXPECT_EQ(tried.at("tried.0.complaints.0"), "a masked place does not fit") << tried;
+  const Told refused = say("POST", "/v1/dead-letters/" + id + "/edit",
+                           R"({"reason":"x","recipe":[{"set":"amount","value":13}]})", operator_);
+  EXPECT_EQ(refused.status(), 400) << refused;
+  EXPECT_FALSE(refused.says("4222") || refused.says("number")) << refused;
+  EXPECT_TRUE(say("POST", "/v1/dead-letters/" + id + "/edit", edit, admin_).says("4222"));
+}
+
 }  // namespace
 }  // namespace dlo::api

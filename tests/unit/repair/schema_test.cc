@@ -12,8 +12,8 @@ using testing::must;
 
 std::string complaints(const std::string& schema, const std::string& payload) {
   std::string out;
-  for (const std::string& each : must(JsonSchema::parse(schema)).check(payload)) {
-    out += (out.empty() ? "" : "; ") + each;
+  for (const SchemaComplaint& each : must(JsonSchema::parse(schema)).check(payload)) {
+    out += (out.empty() ? "" : "; ") + each.text;
   }
   return out;
 }
@@ -73,6 +73,28 @@ TEST(Schema, StopsAfterTwentyComplaints) {
                               ",1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
                               "1,1,1,1,1,1]");
   EXPECT_EQ(all.size(), JsonSchema::most_complaints);
+}
+
+TEST(Schema, AComplaintKnowsItsPlaceAndWhetherItIsAboutTheWholeValue) {
+  const auto all = must(JsonSchema::parse(R"({"const":1,"properties":{"a":{"minLength":3}}})"))
+                       .check(R"({"a":"x"})");
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_TRUE(all[0].of_value && all[0].steps.empty());
+  EXPECT_FALSE(all[1].of_value);
+  EXPECT_EQ(all[1].steps, (std::vector<std::string>{"a"}));
+}
+
+TEST(Schema, KnowsWhereItLooks) {
+  const auto schema = must(JsonSchema::parse(
+      R"({"type":"object","required":["n"],"properties":{"a":{"properties":{"b":{"minimum":1}}},)"
+      R"("c":{"enum":[1]},"n":{"title":"x"}},"additionalProperties":{"items":{"type":"string"}}})"));
+  const auto looks_at = [&](std::vector<std::string> steps) { return schema.looks_at(steps); };
+  EXPECT_TRUE(looks_at({"a", "b"}));
+  EXPECT_TRUE(looks_at({"a"})) << "within it";
+  EXPECT_TRUE(looks_at({"c", "d"})) << "as a part of the whole";
+  EXPECT_TRUE(looks_at({"z", "0"})) << "wherever that is";
+  EXPECT_FALSE(looks_at({"a", "z"}));
+  EXPECT_FALSE(looks_at({"n"}));
 }
 
 }  // namespace
