@@ -1,5 +1,6 @@
 #include "dlo/api/group_words.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dlo/api/answers.h"
@@ -50,6 +51,18 @@ std::string bounded(JsonFields& fields, std::string_view name) {
   return text;
 }
 
+/// A page may make a link of it: an address that runs something when it is followed is refused, and
+/// what browsers would overlook in one (tabs, line ends).
+bool is_fit_for_a_link(std::string_view text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control)) return false;
+  const std::string lower =
+      ascii_lower(text.substr(std::min(text.find_first_not_of(' '), text.size())));
+  const std::size_t end = lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+.-");
+  const bool has_scheme = end != std::string::npos && end > 0 && lower[end] == ':';
+  return !has_scheme || lower.starts_with("http://") || lower.starts_with("https://");
+}
+
 std::vector<std::string> read_tags(JsonFields& fields) {
   std::vector<std::string> tags;
   for (const JsonValue& item : fields.items("tags")) {
@@ -92,7 +105,12 @@ EditGroup read_group_edit(JsonFields& fields) {
     }
   }
   if (fields.has("owner")) edit.owner = bounded(fields, "owner");
-  if (fields.has("ticket")) edit.ticket = bounded(fields, "ticket");
+  if (fields.has("ticket")) {
+    edit.ticket = bounded(fields, "ticket");
+    if (!is_fit_for_a_link(*edit.ticket)) {
+      fields.complain("ticket", "must be a name or number, or an http or https address");
+    }
+  }
   if (fields.has("notes")) edit.notes = bounded(fields, "notes");
   if (fields.has("tags")) edit.tags = read_tags(fields);
   edit.snoozed_until = fields.time("snoozed_until");

@@ -41,6 +41,21 @@ TEST_F(GroupsTest, WhatPeopleSayOfAGroupIsKeptAndAudited) {
   EXPECT_EQ(get("/v1/audit").at("entries.1.act"), "group");
 }
 
+TEST_F(GroupsTest, ATicketIsANameOrAnAddressThatRunsNothing) {
+  dead();
+  const std::string id = get("/v1/groups").at("groups.0.id");
+  const auto ticket = [&](const std::string& text) {
+    return say("PATCH", "/v1/groups/" + id, R"({"ticket":")" + text + "\"}").status();
+  };
+  for (const char* fine : {"", "OPS-12", "12", "see ops: 12", "http://t/1", "HTTPS://t/1"}) {
+    EXPECT_EQ(ticket(fine), 200) << fine;
+  }
+  for (const char* wrong : {"javascript:alert(1)", " JavaScript:alert(1)", "java\\tscript:alert(1)",
+                            "data:text/html,x", "vbscript:x", "http:x", "file:///etc/passwd"}) {
+    EXPECT_EQ(ticket(wrong), 400) << wrong;
+  }
+}
+
 TEST_F(GroupsTest, AnEditFromAnOldVersionIsRefused) {
   dead();
   const std::string id = get("/v1/groups").at("groups.0.id");
