@@ -174,6 +174,11 @@ std::optional<Millis> TokenBook::wait_of(const Token& token, std::uint32_t usual
   return buckets_[token.id].take(rate, now);
 }
 
+std::optional<Millis> TokenBook::shut_out(const std::string& client, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  return damper_.wait_of(client, now);
+}
+
 Result<Token> TokenBook::who(std::string_view authorization, const std::string& client,
                              TimePoint now) {
   if (const auto read = refresh(now); !read) return read.error();

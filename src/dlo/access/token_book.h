@@ -65,6 +65,9 @@ class TokenBook {
   /// (if it names a token) whose it was; `timed_out`: too many wrong ones from this client.
   Result<Token> who(std::string_view authorization, const std::string& client, TimePoint now);
 
+  /// For how long wrong tokens of this client are not even looked at.
+  std::optional<Millis> shut_out(const std::string& client, TimePoint now);
+
   /// Counts a request of this token: how long it has to wait, if it asks more often than its rate
   /// (`usual` if it has none of its own; zero: as often as it likes) allows.
   std::optional<Millis> wait_of(const Token& token, std::uint32_t usual, TimePoint now);

@@ -7,6 +7,7 @@
 
 #include "dlo/api/answers.h"
 #include "dlo/api/target.h"
+#include "dlo/core/duration.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
 
@@ -74,16 +75,21 @@ std::optional<HttpResponse> check_measure(const Request& request) {
   return std::nullopt;
 }
 
+HttpResponse shut_out(const std::string& detail, Millis wait) {
+  HttpResponse answer = problem(429, "too_many_wrong_tokens", detail);
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
+  answer.headers.push_back({"Retry-After", std::to_string(seconds)});
+  return answer;
+}
+
 HttpResponse not_admitted(const Error& error) {
   if (error.code == Code::refused) {
     HttpResponse answer = problem(401, "unauthorized", error.detail);
     answer.headers.push_back({"WWW-Authenticate", "Bearer realm=\"dlo\""});
     return answer;
   }
-  if (error.code != Code::timed_out) return problem_of(error);
-  HttpResponse answer = problem(429, "too_many_wrong_tokens", error.detail);
-  answer.headers.push_back({"Retry-After", "1"});
-  return answer;
+  return error.code == Code::timed_out ? shut_out(error.detail, std::chrono::seconds{1})
+                                       : problem_of(error);
 }
 
 }  // namespace
@@ -117,6 +123,11 @@ void Front::handle(HttpRequest http, ExchangePtr exchange) const {
       note(http, Actor{http.client, Role::nobody}, now, actor.error().detail);
     }
     return exchange->send(not_admitted(actor.error()));
+  }
+  if (actor->shut_out) {
+    return exchange->send(shut_out("Too many wrong tokens came from here. Try again in " +
+                                       print_duration(*actor->shut_out) + ".",
+                                   *actor->shut_out));
   }
   if (route.role != Role::nobody) {
     if (auto refusal = check_page(http, actor->by_token)) {

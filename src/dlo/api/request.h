@@ -26,6 +26,7 @@ struct Actor {
   Scope scope{};
   std::optional<std::uint64_t> max_body{};  // of its requests
   std::optional<Millis> wait{};             // it asks too often
+  std::optional<Millis> shut_out{};         // too many wrong tokens came from there: nobody
   bool by_token = false;
 };
 

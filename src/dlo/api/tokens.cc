@@ -93,6 +93,13 @@ Access token_access(TokenBook& book, const Clock& clock, bool always, std::uint3
       if (!*required) return local_access(request);
     }
     const auto token = book.who(request.header("Authorization"), request.client, now);
+    if (!token && token.error().code == Code::timed_out) {
+      if (const auto wait = book.shut_out(request.client, now)) {
+        Actor nobody{request.client, Role::nobody};
+        nobody.shut_out = wait;
+        return nobody;
+      }
+    }
     if (!token) return token.error();
     // Names may repeat; with its id the audit trail says which one it was.
     Actor actor{token->name + " (" + token->id + ")", token->role};

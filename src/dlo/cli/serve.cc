@@ -68,6 +68,7 @@ Result<HttpOptions> http_options(const Config& config, const ServeArguments& arg
   options.key = config.text("tls.key");
   options.handshake_timeout = config.duration("tls.handshake_timeout");
   options.handshake_threads = config.count("tls.handshake_threads");
+  options.hsts = config.duration("tls.hsts");
   return options;
 }
 

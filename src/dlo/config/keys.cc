@@ -53,6 +53,7 @@ std::vector<ConfigKey> tls_keys() {
       {"tls.key", text, "", "PEM file: the key of the certificate", 0, 0, {}, {}, true},
       {"tls.handshake_timeout", duration, "10s", "For a client to agree on keys", 100, 10 * minute},
       {"tls.handshake_threads", count, "2", "Threads that do nothing else", 1, 64},
+      {"tls.hsts", duration, "0s", "Browsers are told (Strict-Transport-Security) to speak only TLS to this host name for so long, on every port of it; 0: they are not told", 0, 3660 * 24 * hour},
   };
 }
 

@@ -45,7 +45,7 @@ bool says_date(const HttpResponse& response) {
                      [](const HttpHeader& each) { return same_ignoring_case(each.name, "Date"); });
 }
 
-void append_head(std::string& out, const HttpResponse& response) {
+void append_head(std::string& out, const HttpResponse& response, const AnswerForm& form) {
   out += "HTTP/1.1 ";
   out += std::to_string(response.status);
   out += ' ';
@@ -54,6 +54,11 @@ void append_head(std::string& out, const HttpResponse& response) {
   out +=
       "\r\nServer: dlo\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
       "Content-Security-Policy: default-src 'none', frame-ancestors 'none'\r\n";
+  if (form.hsts > Millis{0}) {
+    out += "Strict-Transport-Security: max-age=";
+    out += std::to_string(std::chrono::duration_cast<std::chrono::seconds>(form.hsts).count());
+    out += "\r\n";
+  }
   if (!says_date(response)) {
     out += "Date: ";
     out += date_text();
@@ -91,7 +96,7 @@ std::string answer_text(HttpResponse response, const AnswerForm& form) {
   }
   std::string out;
   out.reserve(256 + response.body.size());
-  append_head(out, response);
+  append_head(out, response, form);
   if (varies) out += "Vary: Accept-Encoding\r\n";
   if (has_body(response.status)) {
     out += "Content-Length: ";
@@ -106,7 +111,7 @@ std::string answer_text(HttpResponse response, const AnswerForm& form) {
 
 std::string stream_head_text(const HttpResponse& head, const AnswerForm& form) {
   std::string out;
-  append_head(out, head);
+  append_head(out, head, form);
   out += form.is_1_0 ? "" : "Transfer-Encoding: chunked\r\n";
   out += form.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
   out += piece_text(head.body, form);

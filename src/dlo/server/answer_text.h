@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "dlo/core/time.h"
 #include "dlo/server/http.h"
 
 namespace dlo {
@@ -13,6 +14,7 @@ struct AnswerForm {
   bool head_only = false;
   bool gzip = false;    // the client takes it
   bool is_1_0 = false;  // knows no chunks
+  Millis hsts{0};       // browsers are to come back encrypted for so long (RFC 6797); 0: not said
 };
 
 /// A whole answer as bytes. Packed where that is worthwhile.

@@ -148,6 +148,7 @@ void HttpConnection::hand_over() {
   AnswerForm form;
   form.keep_alive = parser_->wants_connection() && !loop_.common.stopping.load();
   form.is_1_0 = parser_->is_1_0();
+  form.hsts = hsts();
   HttpRequest request = parser_->take();
   request.client = client_;
   form.head_only = request.method == "HEAD";
@@ -167,6 +168,7 @@ void HttpConnection::refuse(const HttpResponse& refusal) {
   if (input_over_) return;
   AnswerForm form;
   form.keep_alive = false;
+  form.hsts = hsts();
   Slot& next = slots_.emplace_back();
   next.sequence = next_sequence_++;
   next.bytes = answer_text(refusal, form);

@@ -98,6 +98,10 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
 
   void on_readable();
   void begin_tls();
+  /// Never said in plain: who listens in could have said it.
+  [[nodiscard]] Millis hsts() const noexcept {
+    return tls_ == nullptr ? Millis{0} : loop_.common.options.hsts;
+  }
   void on_cipher(std::string_view wire);
   void shake_hands(std::string wire);
   void after_receive(TlsSession::Took took);

@@ -31,6 +31,7 @@ struct HttpOptions {
   std::string key;
   Millis handshake_timeout{10'000};
   std::size_t handshake_threads = 2;
+  Millis hsts{0};  // browsers are to come back encrypted for so long; 0: they are not told
 };
 
 /// HTTP/1.1 with keep-alive and pipelining (answers in order), on I/O threads that never wait for a

@@ -169,6 +169,14 @@ TEST_F(TokensTest, WhoTriesManyWrongTokensIsSlowedDown) {
   EXPECT_EQ(slowed.status(), 429) << slowed;
   EXPECT_EQ(slowed.header("Retry-After"), "1");
   EXPECT_EQ(refusals().size(), 11U);  // the trail does not grow with what is not looked at
+  for (const char* wait : {"2", "4", "8", "16"}) {
+    clock_.advance(std::chrono::seconds{std::atoi(wait) / 2});
+    EXPECT_EQ(get("/v1/me", wrong).status(), 401) << "it is looked at again";
+    const Told longer = get("/v1/me", wrong);
+    EXPECT_EQ(longer.header("Retry-After"), wait) << longer;
+  }
+  clock_.advance(Millis{15'500});
+  EXPECT_EQ(get("/v1/me", wrong).header("Retry-After"), "1") << "of what is left";
 }
 
 }  // namespace

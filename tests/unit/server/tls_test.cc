@@ -73,6 +73,28 @@ TEST_F(Tls, WhoeverSpeaksPlainHttpIsToldWhatToDo) {
   EXPECT_NE(answer.find("https://"), std::string::npos) << answer;
 }
 
+TEST_F(Tls, BrowsersAreToldToComeBackEncryptedIfThatIsWantedAndNeverInPlain) {
+  HttpOptions options = with_certificate();
+  options.hsts = std::chrono::hours{24};
+  serve(options);
+  TlsClient client(port());
+  ASSERT_TRUE(client.send(get("/a")));
+  const std::string told = client.read_until(";");
+  EXPECT_NE(told.find("Strict-Transport-Security: max-age=86400\r\n"), std::string::npos) << told;
+  ASSERT_TRUE(client.send("rubbish\r\n\r\n"));
+  EXPECT_NE(client.read_until("max-age").find("400"), std::string::npos) << "refusals say so, too";
+  HttpClient plain(port());
+  plain.send(get("/a"));
+  EXPECT_EQ(plain.read_all().find("Strict-Transport"), std::string::npos);
+}
+
+TEST_F(Tls, BrowsersAreToldNothingUnlessThatIsWanted) {
+  serve(with_certificate());
+  TlsClient client(port());
+  ASSERT_TRUE(client.send(get("/a")));
+  EXPECT_EQ(client.read_until(";").find("Strict-Transport"), std::string::npos);
+}
+
 TEST_F(Tls, OldVersionsAreRefused) {
   serve(with_certificate());
   EXPECT_FALSE(TlsClient(port(), TLS1_1_VERSION).agreed());
