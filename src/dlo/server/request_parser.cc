@@ -1,5 +1,6 @@
 #include "dlo/server/request_parser.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/error.hpp>
 
@@ -49,7 +50,32 @@ void RequestParser::on_header_impl(error_code& error) {
   if (version_ >= 11 && hosts_ != 1) {
     refuse(400, "bad_request", "A request of HTTP/1.1 has exactly one Host header.");
     error = http::error::bad_field;
+  } else if (!request_.target.starts_with('/') && !take_address()) {
+    refuse(400, "bad_request",
+           "The address is neither a path that begins with '/' nor http://HOST/PATH.");
+    error = http::error::bad_target;
   }
+}
+
+/// RFC 9112, 3.2.2: who believes to speak to a proxy says the whole address, and has to be
+/// understood. Its host is what counts, whatever stands in the header.
+bool RequestParser::take_address() {
+  const std::string_view whole = request_.target;
+  const auto after = whole.find("://");
+  if (after == std::string_view::npos) return false;
+  const std::string_view scheme = whole.substr(0, after);
+  if (!same_ignoring_case(scheme, "http") && !same_ignoring_case(scheme, "https")) return false;
+  const std::string_view rest = whole.substr(after + 3);
+  const auto end = std::min(rest.find_first_of("/?#"), rest.size());
+  const std::string_view host = rest.substr(0, end);
+  if (host.empty() || host.find('@') != std::string_view::npos) return false;
+  const auto named =
+      std::find_if(request_.headers.begin(), request_.headers.end(),
+                   [](const HttpHeader& each) { return same_ignoring_case(each.name, "Host"); });
+  if (named != request_.headers.end()) named->value = host;  // HTTP/1.0 needs none
+  const std::string_view path = rest.substr(end);
+  request_.target = (path.starts_with('/') ? "" : "/") + std::string(path);
+  return true;
 }
 
 std::size_t RequestParser::on_body_impl(view body, error_code&) {

@@ -58,6 +58,9 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   std::size_t on_chunk_body_impl(std::uint64_t, view body, error_code& error) override;
   void on_finish_impl(error_code&) override {}
 
+  /// The host and path of a target that is a whole address; false: it is none.
+  bool take_address();
+
   State refuse(int status, std::string_view code, const std::string& detail);
   State refuse(const error_code& error);
 

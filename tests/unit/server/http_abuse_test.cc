@@ -108,6 +108,10 @@ INSTANTIATE_TEST_SUITE_P(Shapes, BadRequests, ::testing::ValuesIn(std::vector<Sm
     {"NulInHeader",      "GET / HTTP/1.1\r\nHost: x\x01\r\n\r\n", 400},
     {"Version2",         "GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505},
     {"UnknownExpect",    "GET / HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\n\r\n", 417},
+    {"UserInAddress",    "GET http://u:p@x/a HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+    {"NoHostInAddress",  "GET http:///a HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+    {"OtherScheme",      "GET ftp://x/a HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+    {"HostAsTarget",     "GET x:80 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
     {"NotHttp",          "\x16\x03\x01 garbage\r\n\r\n", 400},
 }), [](const auto& row) { return row.param.name; });
 // clang-format on

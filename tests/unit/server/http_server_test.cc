@@ -37,6 +37,24 @@ TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrderHoweverManyThereAre) {
   }
 }
 
+TEST_F(HttpServerTest, AWholeAddressIsUnderstoodAndItsHostCounts) {  // RFC 9112, 3.2.2
+  serve({}, [](const HttpRequest& request, const ExchangePtr& exchange) {
+    HttpResponse response = echo(request);
+    response.body += request.header("Host");
+    exchange->send(std::move(response));
+  });
+  HttpClient client(port());
+  const auto told = [&](const std::string& target) {
+    client.send(get(target));
+    return client.read_answer().body;
+  };
+  EXPECT_EQ(told("http://example.org:81/v1/me?a=b"), "GET /v1/me?a=b ;example.org:81");
+  EXPECT_EQ(told("HTTPS://[::1]:8080/a"), "GET /a ;[::1]:8080");
+  EXPECT_EQ(told("http://example.org"), "GET / ;example.org");
+  EXPECT_EQ(told("http://example.org?a=b"), "GET /?a=b ;example.org");
+  EXPECT_EQ(told("/a"), "GET /a ;x");
+}
+
 TEST_F(HttpServerTest, ARequestMayArriveByteByByte) {
   serve();
   HttpClient client(server_->port());
