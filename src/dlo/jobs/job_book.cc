@@ -302,11 +302,15 @@ Result<std::vector<Job>> JobBook::running() {
 }
 
 Result<std::vector<std::string>> JobBook::to_wind_up() {
-  const auto read = office_.extras().ledger->documents(wind_up_kind, "", documents_page);
-  if (!read) return read.error();
   std::vector<std::string> ids;
-  for (const Document& each : *read) ids.push_back(each.key);
-  return ids;
+  std::string after;
+  while (true) {
+    const auto read = office_.extras().ledger->documents(wind_up_kind, after, documents_page);
+    if (!read) return read.error();
+    for (const Document& each : *read) ids.push_back(each.key);
+    if (read->size() < documents_page) return ids;
+    after = read->back().key;
+  }
 }
 
 Result<void> JobBook::wound_up(const std::string& id) {

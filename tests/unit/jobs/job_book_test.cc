@@ -47,6 +47,17 @@ TEST(JobStates, AreLeftByTheVerbsOfThisTable) {
   }
 }
 
+TEST_F(BookTest, HoweverManyReplaysEndedEachOfThemIsWoundUp) {
+  constexpr std::size_t many = 501;
+  std::vector<Change> changes;
+  for (std::size_t i = 0; i < many; ++i) {
+    changes.emplace_back(
+        PutDocument{"job_wind_up", job_id(noon, static_cast<std::uint32_t>(i)), "{}", {}});
+  }
+  must(office_.apply(changes));
+  EXPECT_EQ(must(book_.to_wind_up()).size(), many);
+}
+
 TEST_F(BookTest, AJobComesBackAsItWasWritten) {
   JobSpec spec;
   spec.act = Act::discard;
