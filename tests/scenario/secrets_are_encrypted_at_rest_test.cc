@@ -172,6 +172,31 @@ TEST(Scenario, WithAKeyNothingOfWhatWasPlantedStandsInAnyFile) {
   EXPECT_NE(refused.err.find(id), std::string::npos) << refused.err;
 }
 
+TEST(Scenario, AKeyFileThatEverybodyCanReadIsComplainedAbout) {
+  const TemporaryDirectory place;
+  const std::string keys = place.path() + "/dlo.keys";
+  const std::string config = place.path() + "/dlo.yaml";
+  const std::string office = place.path() + "/office";
+  ASSERT_EQ(run_dlo({"key", "create", keys}).code, 0);
+  std::ofstream(config) << "data: " << office << "\nvault:\n  key_file: " << keys << "\n";
+  const Variable named("DLO_CONFIG", config);
+  ASSERT_EQ(run_dlo({"token", "create", "ana"}).code, 0);  // makes the office
+  const auto complains = [&] {
+    const auto checked = run_dlo({"config", "check", config});
+    EXPECT_EQ(checked.code, 0) << checked.err;
+    const auto doctor = run_dlo({"doctor", "--data", office});
+    const bool both =
+        checked.err.find("dlo.yaml:3: vault.key_file: everybody") != std::string::npos;
+    EXPECT_EQ(doctor.out.find("everybody on this machine") != std::string::npos, both)
+        << doctor.out << checked.err;
+    return both;
+  };
+  EXPECT_FALSE(complains()) << "it is made for its owner only";
+  std::filesystem::permissions(keys, std::filesystem::perms::others_read,
+                               std::filesystem::perm_options::add);
+  EXPECT_TRUE(complains());
+}
+
 TEST(Scenario, AKeyIsReplacedAndTheOldOneIsNeededNoMore) {
   const TemporaryDirectory place;
   const TemporaryDirectory keys;

@@ -5,6 +5,7 @@
 
 #include "dlo/api/queue_settings.h"
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/open_office.h"
 #include "dlo/cli/output.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/table.h"
@@ -51,6 +52,23 @@ void warn_of_targets(Context& context, const std::string& file, const Config& co
   }
 }
 
+/// Who can read the file of a secret has the secret.
+void warn_of_open_files(Context& context, const std::string& file, const Config& config) {
+  const auto warn = [&](const std::string& path, std::size_t line, const std::string& setting) {
+    if (path.empty() || !is_open_to_all(path)) return;
+    context.err << "dlo: warning: "
+                << problem_text(file, {line, setting + ": everybody on this machine can read '" +
+                                                 path + "'; chmod 600 takes that away"})
+                << "\n";
+  };
+  for (const char* setting : {"vault.key_file", "tls.key"}) {
+    warn(config.text(setting), config.origin(setting).line, setting);
+  }
+  for (const ExecutorSettings& each : config.executors) {
+    warn(each.secret_file, 0, "executors." + each.name + ".secret_file");
+  }
+}
+
 }  // namespace
 
 int config_check(Context& context, const ConfigArguments& arguments) {
@@ -63,6 +81,7 @@ int config_check(Context& context, const ConfigArguments& arguments) {
     return say_count(context, reading->problems.size());
   }
   warn_of_targets(context, arguments.file, reading->config);
+  warn_of_open_files(context, arguments.file, reading->config);
   context.out << "'" << printable(arguments.file) << "' is fine.\n";
   return exit_ok;
 }

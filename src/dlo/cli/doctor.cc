@@ -8,6 +8,7 @@
 
 #include "dlo/cli/client.h"
 #include "dlo/cli/job_run.h"
+#include "dlo/cli/open_office.h"
 #include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/verbs.h"
@@ -267,6 +268,11 @@ void check_pages(Findings& findings, const Context& context) {
 
 /// Of an office on this machine: the files say it, whoever serves them.
 void check_keys(Findings& findings, const Context& context) {
+  const auto settings = office_settings(context);
+  if (settings && is_open_to_all(settings->key_file)) {
+    findings.warn("keys", "everybody on this machine can read '" + settings->key_file + "'",
+                  "chmod 600 " + settings->key_file);
+  }
   SqliteOptions looking;
   looking.read_only = true;
   const auto office = SqliteOffice::open(context.data, looking);

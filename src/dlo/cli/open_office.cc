@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <sys/stat.h>
 #include <utility>
 
 #include "dlo/cli/config_file.h"
@@ -39,6 +40,11 @@ Result<OfficeSettings> office_settings(const Context& context) {
       load_config(context, named == context.environment.end() ? "" : named->second);
   if (!reading) return reading.error();
   return office_settings(reading->config);
+}
+
+bool is_open_to_all(const std::string& path) {
+  struct stat found{};
+  return ::stat(path.c_str(), &found) == 0 && (found.st_mode & (S_IROTH | S_IWOTH)) != 0;
 }
 
 Result<KeyRing> read_key_file(const std::string& path) {

@@ -28,6 +28,8 @@ struct OfficeSettings {
 
 [[nodiscard]] Result<std::vector<FieldPath>> parse_paths(const std::vector<std::string>& texts);
 [[nodiscard]] Result<KeyRing> read_key_file(const std::string& path);
+/// Whether everybody on this machine may read or write a file that holds a secret.
+[[nodiscard]] bool is_open_to_all(const std::string& path);
 
 /// Who opens it, and for what.
 struct Opening {
