@@ -255,6 +255,8 @@ std::string to_json(const JobProgress& progress) {
   if (!progress.awaiting.empty()) write_taken(out, "awaiting", progress.awaiting);
   if (progress.last_sent) out.member("last_sent", *progress.last_sent);
   if (progress.seen_change > 0) out.member("seen_change", progress.seen_change);
+  if (progress.presumed) out.key("presumed_all").boolean(true);
+  if (progress.presumed_up_to) out.member("presumed_up_to", to_string(*progress.presumed_up_to));
   if (!progress.settled_up_to.empty()) out.member("settled_up_to", progress.settled_up_to);
   write_returned(out, progress);
   write_list(out, "held", progress.held);
@@ -307,6 +309,8 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
     }
     progress.last_sent = fields.time("last_sent");
     progress.seen_change = fields.number("seen_change");
+    progress.presumed = fields.boolean("presumed_all");
+    progress.presumed_up_to = read_place(fields, "presumed_up_to").record;
     progress.settled_up_to = fields.text("settled_up_to");
   }
   if (complaints.first()) return *complaints.first();

@@ -136,11 +136,13 @@ struct JobProgress {
   bool listed = false;         // nothing is left to be taken
   std::vector<Taken> sending;  // taken, perhaps sent, not yet written down as sent
   std::optional<TimePoint> last_sent;
-  std::uint64_t seen_change = 0;        // up to which changes were looked at for outcomes
-  std::string settled_up_to;            // the item up to which outcomes are presumed, once they are
-  std::vector<ReturnedTo> returned_to;  // the first few groups
-  std::vector<Taken> awaiting;          // sent, where few are at a time; others have outcomes only
-  std::vector<std::string> held;        // marks of keys that nothing more is sent of
+  std::uint64_t seen_change = 0;         // up to which changes were looked at for outcomes
+  bool presumed = false;                 // of many: what is not back was presumed cured ...
+  std::optional<Cursor> presumed_up_to;  // ... up to here, until that
+  std::string settled_up_to;             // the item up to which outcomes are settled, once they are
+  std::vector<ReturnedTo> returned_to;   // the first few groups
+  std::vector<Taken> awaiting;           // sent, where few are at a time; others have outcomes only
+  std::vector<std::string> held;         // marks of keys that nothing more is sent of
   std::vector<Unreachable> unreachable;  // the first few
   std::string blocked;                   // why what was taken could not be sent yet
   std::string accounted_up_to;           // the item up to which `planned` ones became `changed`

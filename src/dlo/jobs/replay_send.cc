@@ -169,6 +169,8 @@ void ReplayWork::note_sent(const DeadLetter& record, Tried& tried) const {
   tried.outcomes.emplace_back(record.id, at_once ? std::string(item_presumed) : text_of(sent));
   if (!at_once && few_at_a_time()) next.awaiting.push_back(sent);
   next.last_sent = now_;
+  next.presumed = false;  // what is sent now is looked at anew
+  next.presumed_up_to.reset();
 }
 
 void ReplayWork::give_back(const DeadLetter& record, Status was, Tried& tried) const {

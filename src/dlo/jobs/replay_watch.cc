@@ -46,9 +46,11 @@ Result<Stepped> ReplayWork::watch() {
   const bool worth_a_look =
       few_at_a_time() || (spec_.canary > 0 && !progress_.listed) || counts.ok <= few;
   if (!worth_a_look && !time_is_up) return Stepped{progress_, false, {}, due};
+  const bool many = counts.ok > few && !progress_.presumed;
   const auto all_seen = few_at_a_time() ? settle(progress_.awaiting, time_is_up, false)
-                        : time_is_up    ? settle_all()
-                                        : look_at_changes();
+                        : !time_is_up   ? look_at_changes()
+                        : many          ? presume_all()
+                                        : settle_all();
   if (!all_seen) return all_seen.error();
   if (progress_.counts.awaited() == 0) return Stepped{progress_, progress_.listed};
   if (!*all_seen) return Stepped{progress_};  // others have their turn, then it goes on
@@ -78,6 +80,50 @@ Result<bool> ReplayWork::look_at_changes() {
     if (!settled || !*settled || last) return settled;
   }
   return false;
+}
+
+/// In order of deaths, which is that of the file, and by heads alone: many are quickly done so.
+/// What else became of them is seen afterwards, item by item.
+Result<bool> ReplayWork::presume_all() {
+  Query query;
+  query.statuses = {Status::replayed};
+  query.order = Order::oldest_first;
+  query.limit = watch_page;
+  for (std::size_t i = 0; i < pages_at_once; ++i) {
+    query.after = progress_.presumed_up_to;
+    const auto page = office_.list(query);
+    if (!page) return page.error();
+    Tried tried{progress_};
+    for (const RecordHead& head : page->rows) {
+      if (auto done = presume(head, tried); !done) return done.error();
+    }
+    tried.next.presumed_up_to = page->next;
+    tried.next.presumed = !page->next;
+    const auto written =
+        write(std::move(tried.changes), std::move(tried.outcomes), std::move(tried.next));
+    // Somebody changed one meanwhile: it is not among them when they are listed again.
+    if (!written && is_overtaken(written.error())) continue;
+    if (!written) return written.error();
+    if (progress_.presumed) break;
+  }
+  return false;  // what came back is still to be seen
+}
+
+Result<void> ReplayWork::presume(const RecordHead& head, Tried& tried) const {
+  const auto item = office_.extras().ledger->document(job_item_kind(job_.id), to_string(head.id));
+  if (!item) return item.error();
+  const auto sent = *item ? parse_sent(**item) : std::nullopt;
+  if (!sent || sent->occurrence != head.occurrence) return {};
+  Transition transition;
+  transition.id = head.id;
+  transition.expected_version = head.version;
+  transition.to = Status::resolved;
+  transition.now = now_;
+  transition.resolution = presumed();
+  tried.changes.emplace_back(std::move(transition));
+  tried.outcomes.emplace_back(head.id, item_presumed);
+  ++tried.next.counts.presumed;
+  return {};
 }
 
 Result<bool> ReplayWork::settle_all() {

@@ -112,7 +112,10 @@ class ReplayWork {
   Result<Stepped> watch();
   // Each answers whether it saw everything there is to see now.
   Result<bool> look_at_changes();
-  Result<bool> settle_all();  // time is up: by slices, whatever became of them
+  Result<bool> settle_all();   // time is up: by slices, whatever became of them
+  Result<bool> presume_all();  // the same of many, those first that are not back
+  /// Adds what is written of one that is not back; nothing if it is not this job's.
+  Result<void> presume(const RecordHead& head, Tried& tried) const;
   /// `place_moved`: how far we are is to be written, even if none of these is settled.
   Result<bool> settle(const std::vector<Taken>& all, bool time_is_up, bool place_moved);
   [[nodiscard]] std::optional<std::string_view> outcome_of(const DeadLetter& record,

@@ -15,10 +15,12 @@ class Counting final : public PassingOffice, private Ledger {
   using PassingOffice::PassingOffice;
   Result<RecordDetail> get(const RecordId& id) override {
     ++reads;
+    ++records;
     return PassingOffice::get(id);
   }
   OfficeExtras extras() noexcept override { return {this, nullptr}; }
   std::size_t reads = 0;
+  std::size_t records = 0;  // of them
 
  private:
   Ledger& ledger() { return *inner().extras().ledger; }
@@ -91,6 +93,38 @@ TEST_F(ReplayWatchTest, OutcomesArePresumedInSlicesSoThatOthersHaveTheirTurn) {
   EXPECT_EQ(counts(job).presumed, many) << "nothing is left out";
   EXPECT_LT(counting_.reads, 2 * (many - presumed) + 600) << "it went on where it was";
   EXPECT_TRUE(must(book_.progress(job.id)).settled_up_to.empty()) << "for the next wave";
+}
+
+TEST_F(ReplayWatchTest, OfManyThoseThatAreNotBackArePresumedWithoutReadingThem) {
+  constexpr std::size_t many = 10'600;
+  const Job job = sent(many, many);
+  come_back(7, 2);
+  move(10'003, Status::archived);
+  resolve(12, std::string(how_replayed));
+  const TimePoint due = noon + 60s;
+  counting_.records = 0;
+  for (int i = 0; i < 20 && counts(job).awaited() > 0; ++i) look(job, due);
+  EXPECT_EQ(counts(job).awaited(), 0U);
+  EXPECT_EQ(counts(job).presumed, many - 3);
+  EXPECT_EQ(counts(job).returned, 1U);
+  EXPECT_EQ(counts(job).verified, 1U);
+  EXPECT_EQ(counts(job).taken_over, 1U);
+  EXPECT_EQ(status_of(0), Status::resolved);
+  EXPECT_LE(counting_.records, 10U) << "those that are something else";
+}
+
+TEST_F(ReplayWatchTest, WhatIsOfAnotherJobOrOccurrenceIsNotPresumed) {
+  constexpr std::size_t many = 10'100;
+  const Job job = sent(many, many);
+  die(20'000, 1, "orders");
+  JobSpec other = plan_replay_spec();
+  other.query = "source:orders";
+  const Job another = must(book_.plan(other, "j2", "ana", noon));
+  must(go(another, 10));
+  ASSERT_EQ(status_of(20'000), Status::replayed);
+  for (int i = 0; i < 20 && counts(job).awaited() > 0; ++i) look(job, noon + 60s);
+  EXPECT_EQ(counts(job).presumed, many);
+  EXPECT_EQ(status_of(20'000), Status::replayed);
 }
 
 TEST_F(ReplayWatchTest, TheNextWaveIsPresumedAsWell) {
