@@ -82,7 +82,8 @@ std::vector<RawRow> raw_rows(const std::vector<Change>& appends) {
 
 RawPeer::RawPeer(const std::string& directory) {
   const std::string path = directory + "/raw.db";
-  (void)sqlite::open_current(path);
+  sqlite::Damage none;
+  sqlite::open_current(path, none)->leave_log(false);
   if (sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr) !=
       SQLITE_OK) {
     die(db_);

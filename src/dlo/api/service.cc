@@ -113,6 +113,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
              [this] { rounds_.ring(settle_shelf); }}),
       reports_({office_, quick_, desk_}),
       events_(office_, clock, options.events) {
+  (void)office_.apply({});  // changes nothing; damage that was found at opening is told now
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
   WatchedOffice& office = office_;
   std::vector<Route> routes;

@@ -375,10 +375,11 @@ int serve(Context& context, const ServeArguments& arguments) {
       check_exposure(*opened->office, *options, config.flag("server.plain_http"), now);
   if (!safe) return fail(context, safe.error());
   raise_descriptor_limit();
-  const LastLook last_look(context.data);
+  LastLook last_look(context.data);
   const char* kept = "";
   const int ended = serve_office(context, arguments, config, *options, signals, *opened, kept);
-  opened->office.reset();  // what is still in its log goes into its file
+  if (opened->place.empty()) last_look.ask(*opened->office);
+  opened->office.reset();  // what is still in its log goes into its file, unless that is damaged
   if (ended != exit_ok) return ended;
   if (opened->place.empty()) return say_how_it_ended(context, last_look, kept);
   context.out << "Stopped. " << kept << " is in " << opened->place << " and in '" << context.data

@@ -63,6 +63,7 @@ class LogFoldingTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
   std::string path_;
+  sqlite::Damage damage_;
   std::unique_ptr<Connection> db_;
   std::atomic<int> commits_ = 0;
 };
@@ -82,7 +83,7 @@ class Holdup {
 };
 
 TEST_F(LogFoldingTest, StaysShortWhereNobodyReads) {
-  LogFolding log(*db_, {20, 100, 500});
+  LogFolding log(*db_, damage_, {20, 100, 500});
   EXPECT_LT(longest_after(500, log), 400);  // of some 1000
 }
 
@@ -103,7 +104,7 @@ TEST_F(LogFoldingTest, StaysShortUnderReadersThatFollowOneAnotherWithoutAGap) {
     odd.run("COMMIT");
   });
   reading.wait();
-  LogFolding log(*db_, {20, 100, 10'000});
+  LogFolding log(*db_, damage_, {20, 100, 10'000});
   const int longest = longest_after(600, log);
   over = true;
   readers.join();
@@ -113,7 +114,7 @@ TEST_F(LogFoldingTest, StaysShortUnderReadersThatFollowOneAnotherWithoutAGap) {
 TEST_F(LogFoldingTest, GoesOnBesideALongReaderAndIsBegunAnewWhenThatHasGone) {
   Connection reader(path_, Access::read_only);
   reader.run("BEGIN; SELECT count(*) FROM t");
-  LogFolding log(*db_, {20, 100, 1});
+  LogFolding log(*db_, damage_, {20, 100, 1});
   EXPECT_GT(longest_after(300, log), 300);
   reader.run("COMMIT");
   commit_until_anew(log);
@@ -130,7 +131,7 @@ TEST_F(LogFoldingTest, AnotherThreadThanTheWritersWritesAndSyncsTheDatabase) {
   });
   db_ = std::make_unique<Connection>(path_, Access::read_write);
   {
-    LogFolding log(*db_, {20, 100, 500});
+    LogFolding log(*db_, damage_, {20, 100, 500});
     commit_until_anew(log);
   }
   EXPECT_EQ(threads.size(), 1U);
@@ -138,8 +139,9 @@ TEST_F(LogFoldingTest, AnotherThreadThanTheWritersWritesAndSyncsTheDatabase) {
 }
 
 TEST_F(LogFoldingTest, TheWriterOfAnOfficeFoldsNothingByItself) {
-  sqlite::Session session(sqlite::open_current(directory_.path() + "/office.db"),
-                          [](const std::string&) { return true; });
+  sqlite::Session session(
+      sqlite::open_current(directory_.path() + "/office.db", damage_),
+      [](const std::string&) { return true; }, damage_);
   EXPECT_EQ(session.connection().number("PRAGMA wal_autocheckpoint"), 0);
 }
 
@@ -147,7 +149,7 @@ TEST_F(LogFoldingTest, CommitsGoOnWhileTheDatabaseIsSynced) {
   Holdup holdup;
   const WatchedDisk disk([&](Act act) { return holdup(act); });
   db_ = std::make_unique<Connection>(path_, Access::read_write);
-  LogFolding log(*db_, {20, 10'000, 500});
+  LogFolding log(*db_, damage_, {20, 10'000, 500});
   holdup.armed = true;
   while (holdup.armed) commit(log);
   holdup.reached.wait();
@@ -168,7 +170,7 @@ TEST_F(LogFoldingTest, TheWriterWaitsWhereTheLogIsTwiceAsLongAsItShouldBe) {
   });
   db_ = std::make_unique<Connection>(path_, Access::read_write);
   db_->run("PRAGMA synchronous = OFF");
-  LogFolding log(*db_, {20, 100, 500});
+  LogFolding log(*db_, damage_, {20, 100, 500});
   EXPECT_LT(longest_after(1'100, log), 400);
   EXPECT_FALSE(slow);
 }
@@ -177,7 +179,7 @@ TEST_F(LogFoldingTest, AStopInTheMiddleOfAFoldingLosesNothing) {
   Holdup holdup;
   const WatchedDisk disk([&](Act act) { return holdup(act); });
   db_ = std::make_unique<Connection>(path_, Access::read_write);
-  auto log = std::make_unique<LogFolding>(*db_, LogFolding::Limits{20, 10'000, 500});
+  auto log = std::make_unique<LogFolding>(*db_, damage_, LogFolding::Limits{20, 10'000, 500});
   holdup.armed = true;
   while (holdup.armed) commit(*log);
   holdup.reached.wait();
@@ -194,7 +196,7 @@ TEST_F(LogFoldingTest, AStopWaitsForNobodyWhoReads) {
   {
     Connection reader(path_, Access::read_only);
     reader.run("BEGIN; SELECT count(*) FROM t");
-    LogFolding log(*db_, {20, 100, 600'000});  // ten minutes
+    LogFolding log(*db_, damage_, {20, 100, 600'000});  // ten minutes
     longest_after(60, log);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::minutes(5));
@@ -206,11 +208,29 @@ TEST_F(LogFoldingTest, ADatabaseThatCannotBeWrittenFailsNobodyAndIsFoldedLater) 
     return act == Act::write && failures.fetch_add(1) < 5 ? SQLITE_FULL : SQLITE_OK;
   });
   db_ = std::make_unique<Connection>(path_, Access::read_write);
-  LogFolding log(*db_, {20, 100, 500});
+  LogFolding log(*db_, damage_, {20, 100, 500});
   longest_after(100, log);
   commit_until_anew(log);
   EXPECT_GE(failures, 5);
   EXPECT_EQ(db_->number("SELECT count(*) FROM t"), commits_);
+}
+
+TEST_F(LogFoldingTest, NothingIsFoldedOnceDamageWasFound) {
+  std::atomic<int> writes = 0;
+  std::atomic<bool> damaged = false;
+  const WatchedDisk disk([&](Act act) {
+    if (act == Act::write) ++writes;
+    return act == Act::write && damaged ? SQLITE_CORRUPT : SQLITE_OK;
+  });
+  db_ = std::make_unique<Connection>(path_, Access::read_write);
+  LogFolding log(*db_, damage_, {20, 100, 500});
+  damaged = true;
+  while (!damage_.found()) commit(log);
+  EXPECT_EQ(damage_.first()->code, Code::corrupt);
+  EXPECT_NE(damage_.first()->detail.find("folding the log"), std::string::npos);
+  const int before = writes;
+  EXPECT_GT(longest_after(300, log), 300);
+  EXPECT_EQ(writes, before);
 }
 
 // The kernel says once that something could not be written and forgets what it was; the log is all
@@ -227,7 +247,7 @@ TEST_F(LogFoldingTest, ALogIsNeverBegunAnewAfterASyncThatFailed) {
     db_ = make();
     commits_ = 0;
     armed = true;
-    LogFolding log(*db_, {20, 100, 500});
+    LogFolding log(*db_, damage_, {20, 100, 500});
     EXPECT_GT(longest_after(600, log), 1'000);
     EXPECT_EQ(syncs, failing + 1) << "it is not folded any more";
     EXPECT_EQ(db_->number("SELECT count(*) FROM t"), commits_);

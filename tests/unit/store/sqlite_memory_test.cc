@@ -60,7 +60,9 @@ class SqliteMemory : public ::testing::Test {
 };
 
 TEST_F(SqliteMemory, AWriterWithoutMemorySaysSoAndGoesOn) {
-  Session session(sqlite::open_current(file_), [](const std::string&) { return true; });
+  sqlite::Damage damage;
+  Session session(
+      sqlite::open_current(file_, damage), [](const std::string&) { return true; }, damage);
   Writer writer(session);
   ThrowingTask hungry({append_of(letter(1))}, throw_no_memory);
   const auto refused = writer.write(hungry);
@@ -73,7 +75,9 @@ TEST_F(SqliteMemory, AWriterWithoutMemorySaysSoAndGoesOn) {
 }
 
 TEST_F(SqliteMemory, WhatNobodyForesawIsAnAnswerToo) {
-  Session session(sqlite::open_current(file_), [](const std::string&) { return true; });
+  sqlite::Damage damage;
+  Session session(
+      sqlite::open_current(file_, damage), [](const std::string&) { return true; }, damage);
   Writer writer(session);
   ThrowingTask odd({append_of(letter(1))}, throw_something_else);
   const auto refused = writer.write(odd);
@@ -102,7 +106,9 @@ std::vector<Change> mixed_list(std::uint64_t n) {
 // The first allocation of the writer's thread fails, then the second, ... until there is none left
 // to fail. Each time: the whole list or nothing, and books that balance.
 TEST_F(SqliteMemory, AnyAllocationOfTheWriterMayFail) {
-  Session session(sqlite::open_current(file_), [](const std::string&) { return true; });
+  sqlite::Damage damage;
+  Session session(
+      sqlite::open_current(file_, damage), [](const std::string&) { return true; }, damage);
   Writer writer(session);
   std::uint64_t refused = 0;
   std::uint64_t written = 0;
@@ -144,17 +150,19 @@ void wait_until(const Done& done) {
 TEST_F(SqliteMemory, AnyAllocationOfThePayloadIndexMayFail) {
   must_apply(*open_office(directory_.path(), {.unsearched_payloads = {}}),
              {append_of(letter_with_payload(1, "red apple"))});
+  sqlite::Damage damage;
   for (std::uint64_t nth = 0, calm = 0; calm == 0; ++nth) {
     const std::string path = directory_.path() + "/index-" + std::to_string(nth);
     const auto is_done = [&] { return ask(path, "SELECT number FROM progress") == "1"; };
     {
       const FailingMemory memory(nth);
-      const sqlite::PayloadIndex index(file_, path, true, [](std::int64_t) {});
+      const sqlite::PayloadIndex index(file_, path, true, [](std::int64_t) {}, damage);
       wait_until([&] { return memory.has_struck() || is_done(); });
       calm = memory.has_struck() ? 0 : 1;
     }
-    const sqlite::PayloadIndex again(file_, path, true, [](std::int64_t) {});
+    const sqlite::PayloadIndex again(file_, path, true, [](std::int64_t) {}, damage);
     wait_until(is_done);
+    EXPECT_FALSE(damage.found());
     EXPECT_EQ(ask(path, "SELECT rowid FROM payload_text WHERE payload_text MATCH 'apple'"), "1");
     ASSERT_LT(nth, 5000U) << "it never comes to an end";
   }

@@ -171,7 +171,7 @@ TEST_F(SqliteOpening, AFileThatIsNoDatabaseIsCalledCorruptAndLeftAsItIs) {
   const Error error = refusal();
   EXPECT_EQ(error.code, Code::corrupt);
   EXPECT_THAT(error.detail, HasSubstr(file()));
-  EXPECT_THAT(error.detail, HasSubstr("nothing was overwritten"));
+  EXPECT_THAT(error.detail, HasSubstr("nothing is written to it any more"));
   EXPECT_THAT(refusal({.read_only = true}).detail, HasSubstr("opening the database failed"));
   EXPECT_EQ(bytes_of(file()), std::string(20'000, 'x'));
 }

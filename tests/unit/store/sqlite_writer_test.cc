@@ -75,7 +75,9 @@ class SqliteWriter : public ::testing::Test {
 
   TemporaryDirectory directory_;
   std::string file_ = directory_.path() + "/office.db";
-  Session session_{sqlite::open_current(file_), [](const std::string&) { return true; }};
+  sqlite::Damage damage_;
+  Session session_{sqlite::open_current(file_, damage_), [](const std::string&) { return true; },
+                   damage_};
   Writer writer_{session_};
   std::uint64_t before_ = 0;
 };
@@ -125,6 +127,28 @@ TEST_F(SqliteWriter, AListThatFailsHalfwayLeavesNothingAndTakesNobodyAlong) {
   EXPECT_EQ(count(), "3,3");
   // The second is not the first to fail any more, yet the group is written only once again.
   EXPECT_EQ(good.runs, 2);
+}
+
+/// Finds something damaged on its way.
+class Finder final : public Task {
+ public:
+  Finder() : Task(1, false) {}
+  Result<void> run(Session& session) override {
+    session.damage().note({Code::corrupt, "test", "a page is not what it was"});
+    throw sqlite::Failed{*session.damage().first()};
+  }
+};
+
+TEST_F(SqliteWriter, WhereOneFindsDamageNobodyOfItsGroupIsWritten) {
+  ListTask good({append_of(letter(1))});
+  Finder finder;
+  ListTask also_good({append_of(letter(2))});
+  for (const auto& answer : write_together({&good, &finder, &also_good})) {
+    EXPECT_EQ(answer.error().code, Code::corrupt);
+    EXPECT_EQ(answer.error().detail, "a page is not what it was");
+  }
+  EXPECT_EQ(commits(), 0U);
+  EXPECT_EQ(count(), "0,NULL");
 }
 
 // Nothing here can take the power away, so the setting itself is what is tested.

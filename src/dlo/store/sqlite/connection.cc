@@ -2,6 +2,7 @@
 
 #include <array>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <utility>
 
 #include "dlo/store/sqlite/permission.h"
@@ -30,8 +31,7 @@ std::string what_to_do(Code code, const std::string& file) {
     case Code::refused:
       return "nothing was changed; make " + file + " and its directory writable for this user";
     case Code::corrupt:
-      return "nothing was overwritten; copy " + file +
-             " away, then restore a backup or try `sqlite3 office.db .recover`";
+      return after_damage(file);
     case Code::unavailable:
     case Code::timed_out:
       return "nothing was changed; look at the disk and at " + file + ", then try again";
@@ -63,6 +63,13 @@ Code code_of(int result) {
     default:
       return Code::unavailable;
   }
+}
+
+bool log_holds_something(sqlite3* db) noexcept {
+  const char* name = sqlite3_db_filename(db, "main");
+  if (name == nullptr || *name == '\0') return false;
+  struct stat log{};
+  return ::stat(sqlite3_filename_wal(name), &log) == 0 && log.st_size > 0;
 }
 
 /// A path inside a URI: `?`, `#` and `%` would end it or mean something else.
@@ -103,6 +110,11 @@ class Resetting {
 };
 
 }  // namespace
+
+std::string after_damage(const std::string& file) {
+  return "nothing is written to it any more; copy " + file + " and " + file +
+         "-wal, if there is one, away, then restore a backup or try `sqlite3 office.db .recover`";
+}
 
 Error explain(sqlite3* db, int result, std::string_view doing) {
   const Code code = code_of(result);
@@ -219,7 +231,11 @@ Connection::Connection(const std::string& path, Access access) {
   sqlite3_busy_timeout(opened, busy_patience);
 }
 
-void Connection::Closer::operator()(sqlite3* db) const noexcept {
+void Closer::operator()(sqlite3* db) const noexcept {
+  // A log without anything in it is removed: whoever may only read would be in need of it.
+  if (leaves_log && log_holds_something(db)) {
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  }
   sqlite3_close(db);
 }
 

@@ -104,6 +104,11 @@ inline constexpr int busy_patience = 5'000;  // milliseconds for locks of others
 
 enum class Access : std::uint8_t { create, read_write, read_only, immutable };
 
+struct Closer {
+  bool leaves_log = false;
+  void operator()(sqlite3* db) const noexcept;
+};
+
 /// One SQLite connection, used by one thread at a time.
 class Connection {
  public:
@@ -119,13 +124,16 @@ class Connection {
   [[nodiscard]] std::int64_t changed_rows() const noexcept;
   /// Gives cached pages back to the allocator.
   void release_memory() noexcept;
+  /// Whether closing leaves what the log holds where it is. Else the last to close folds it into
+  /// the database and removes it.
+  void leave_log(bool leave) noexcept { db_.get_deleter().leaves_log = leave; }
 
  private:
-  struct Closer {
-    void operator()(sqlite3* db) const noexcept;
-  };
   std::unique_ptr<sqlite3, Closer> db_;
 };
+
+/// What is true and what to do once a file was found damaged.
+[[nodiscard]] std::string after_damage(const std::string& file);
 
 /// What an SQLite result means to a caller, with the file and the next step named.
 [[nodiscard]] Error explain(sqlite3* db, int result, std::string_view doing);

@@ -22,15 +22,18 @@ int note_pages(void* into, sqlite3* /*db*/, const char* /*name*/, int pages) {
 
 }  // namespace
 
-LogFolding::LogFolding(const Connection& writer) : LogFolding(writer, Limits{}) {}
+LogFolding::LogFolding(const Connection& writer, Damage& damage)
+    : LogFolding(writer, damage, Limits{}) {}
 
-LogFolding::LogFolding(const Connection& writer, Limits limits)
+LogFolding::LogFolding(const Connection& writer, Damage& damage, Limits limits)
     : writer_(writer.raw()),
+      damage_(damage),
       limits_(limits),
       db_(sqlite3_db_filename(writer_, "main"), Access::read_write),
       fold_at_(limits.fold_every),
       anew_at_(limits.anew_from),
       hold_(std::min(first_hold, limits.wait_at_most)) {
+  db_.leave_log(true);  // the writer's connection is closed after this one, and decides
   db_.run(settings);
   sqlite3_wal_hook(writer_, note_pages, &noted_);  // in place of SQLite's own, which folds
   thread_ = std::thread([this] { work(); });
@@ -97,6 +100,10 @@ void LogFolding::fold() {
   fold_at_ = pages_ + limits_.fold_every;
   const bool anew = pages_ >= anew_at_;
   const int hold = hold_;
+  if (damage_.found()) {
+    fold_at_ = never;
+    return;
+  }
   lock.unlock();
   Ended ended = fold_beside_writer(anew);
   if (ended != Ended::unsynced && !sync_database()) ended = Ended::unsynced;
@@ -114,10 +121,14 @@ void LogFolding::fold() {
   }
 }
 
-LogFolding::Ended LogFolding::ended_as(int result) noexcept {
-  if (result == SQLITE_OK) return Ended::folded;
+LogFolding::Ended LogFolding::ended_as(int result) {
+  const int kind = result & 0xff;
+  if (kind == SQLITE_OK) return Ended::folded;
+  if (kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB) {
+    damage_.note(explain(db_.raw(), result, "folding the log"));
+  }
   if (result == SQLITE_IOERR_FSYNC) return Ended::unsynced;
-  return (result & 0xff) == SQLITE_BUSY ? Ended::kept_back : Ended::failed;
+  return kind == SQLITE_BUSY ? Ended::kept_back : Ended::failed;
 }
 
 LogFolding::Ended LogFolding::fold_beside_writer(bool all_of_it) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "dlo/store/sqlite/connection.h"
+#include "dlo/store/sqlite/damage.h"
 
 namespace dlo::sqlite {
 
@@ -26,9 +27,10 @@ class LogFolding {
     int wait_at_most = 500;
   };
 
-  /// For the connection that writes, which outlives this. Throws `Failed`.
-  explicit LogFolding(const Connection& writer);
-  LogFolding(const Connection& writer, Limits limits);
+  /// For the connection that writes; both outlive this. Once damage was found nothing more is
+  /// folded; what it meets itself it notes. Throws `Failed`.
+  LogFolding(const Connection& writer, Damage& damage);
+  LogFolding(const Connection& writer, Damage& damage, Limits limits);
   LogFolding(const LogFolding&) = delete;
   LogFolding& operator=(const LogFolding&) = delete;
   /// What is being folded is folded to its end; nobody is waited for.
@@ -54,12 +56,13 @@ class LogFolding {
   [[nodiscard]] bool sync_database() noexcept;
   /// False: stop.
   [[nodiscard]] bool nap(int milliseconds);
-  [[nodiscard]] static Ended ended_as(int result) noexcept;
+  [[nodiscard]] Ended ended_as(int result);
   static int wait_for_others(void* patience, int tries);
   void is_begun_anew() noexcept;
   void is_not_begun_anew(bool tried) noexcept;
 
   sqlite3* const writer_;
+  Damage& damage_;
   const Limits limits_;
   Connection db_;
   int noted_ = 0;  // the writer's

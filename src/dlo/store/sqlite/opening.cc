@@ -6,6 +6,7 @@
 
 #include "dlo/store/sqlite/permission.h"
 #include "dlo/store/sqlite/schema.h"
+#include "dlo/store/sqlite/soundness.h"
 
 namespace dlo::sqlite {
 namespace {
@@ -22,6 +23,9 @@ constexpr const char* settings =
     "PRAGMA cache_size = -8000;"
     "PRAGMA temp_store = MEMORY;"
     "PRAGMA cell_size_check = ON;";
+
+/// Enough for some hundred megabytes; starting may not take much longer for it.
+constexpr Millis first_look{100};
 
 /// SQLite opens a file it may not write to read-only and says nothing: every later write would be
 /// refused by a server that seemed to have started. So does a log; that a transaction tells, which
@@ -98,11 +102,25 @@ const char* writer_settings() noexcept {
   return settings;
 }
 
-std::unique_ptr<Connection> open_current(const std::string& path) {
+void look_for_damage(const std::string& directory, Damage& damage) {
+  const std::string path = directory + "/office.db";
+  if (!has_bytes(path)) return;
+  const auto looked = look_through(directory, first_look);
+  if (!looked || looked->damage.empty()) return;
+  damage.note({Code::corrupt, "sqlite.open",
+               path + " is damaged (" + looked->damage + "); " + after_damage(path)});
+}
+
+std::unique_ptr<Connection> open_current(const std::string& path, const Damage& damage) {
   auto db = std::make_unique<Connection>(path, Access::create);
-  (void)schema_version(*db);  // refuses what is not ours before anything is written
+  db->leave_log(true);
+  const std::int64_t have = schema_version(*db);  // refuses what is not ours
   require_writable(*db, path);
-  db->run("PRAGMA journal_mode = WAL");
+  if (damage.found()) {
+    if (have < office_migrations().back().version) damage.refuse();
+  } else {
+    db->run("PRAGMA journal_mode = WAL");
+  }
   db->run(settings);
   db->run("PRAGMA temp_store = FILE");  // a migration may have to sort everything there is
   migrate(*db, office_migrations());

@@ -6,6 +6,7 @@
 
 #include "dlo/core/result.h"
 #include "dlo/store/sqlite/connection.h"
+#include "dlo/store/sqlite/damage.h"
 
 namespace dlo::sqlite {
 
@@ -17,8 +18,14 @@ namespace dlo::sqlite {
 /// away. Nothing is changed.
 [[nodiscard]] std::optional<Error> lost_office(const std::string& directory);
 
-/// Opens the file for writing, created or brought up to date. Throws `Failed`.
-[[nodiscard]] std::unique_ptr<Connection> open_current(const std::string& path);
+/// Notes damage that a short look through the pages finds before anything is written.
+void look_for_damage(const std::string& directory, Damage& damage);
+
+/// Opens the file for writing, created or brought up to date. A damaged one is only opened, which
+/// changes nothing, and if it were not up to date that is not done. Closed by one who does not say
+/// otherwise it leaves its log. Throws `Failed`.
+[[nodiscard]] std::unique_ptr<Connection> open_current(const std::string& path,
+                                                       const Damage& damage);
 
 /// The settings of a connection that writes, as SQL.
 [[nodiscard]] const char* writer_settings() noexcept;

@@ -43,6 +43,20 @@ void remove_files(const std::string& path) noexcept {
   }
 }
 
+/// What fails in the index's own file: not the office is in trouble.
+struct Lost {
+  bool damaged = false;
+};
+
+template <typename Body>
+auto in_own_file(const Body& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const Failed& failed) {
+    throw Lost{failed.error.code == Code::corrupt};
+  }
+}
+
 std::int64_t counter(Readers::Turn& office, const char* name) {
   Rows rows(office("SELECT value FROM counters WHERE name = ?").bind(name));
   return rows.next() ? rows->number(0) : 0;
@@ -66,8 +80,11 @@ std::uint64_t count_unindexed(Readers::Turn& office, const IndexProgress& progre
          beyond(last_leaving, progress.leaving);
 }
 
+/// Throws `Lost`, but for its constructor.
 struct PayloadIndex::File {
-  explicit File(const std::string& path) : db(path, Access::create) {
+  File(const std::string& path, const Damage& damage)
+      : office_damage(damage), db(path, Access::create) {
+    db.leave_log(true);
     db.run(settings);
     db.run(tables);
     add.emplace(db.raw(), "INSERT INTO payload_text(rowid, words) VALUES(?, ?)");
@@ -80,11 +97,37 @@ struct PayloadIndex::File {
       office = read.number(2);
     }
   }
+  ~File() { db.leave_log(office_damage.found()); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void begin() {
+    in_own_file([this] { db.run("BEGIN IMMEDIATE"); });
+  }
+  void put(std::int64_t number, std::string_view words) {
+    in_own_file([&] { add->bind(number, words).run(); });
+  }
+  void take(std::int64_t number, std::string_view words) {
+    in_own_file([&] { remove->bind(number, words).run(); });
+  }
+  void commit(std::int64_t identity, const IndexProgress& now) {
+    in_own_file([&] {
+      const bool moved = now.number != progress.number || now.leaving != progress.leaving;
+      if (moved) write_progress->bind(identity, now.number, now.leaving).run();
+      db.run("COMMIT");
+    });
+    progress = now;
+    office = identity;
+  }
+  void fold() {
+    in_own_file([this] { db.run("PRAGMA wal_checkpoint(TRUNCATE)"); });
+  }
   /// Whether what is in here can have come from an office with these numbers.
   [[nodiscard]] bool belongs_to(std::int64_t identity, std::int64_t last) const {
     return !office || (*office == identity && progress.number <= last);
   }
 
+  const Damage& office_damage;
   Connection db;
   std::optional<Statement> add, remove, write_progress;
   IndexProgress progress;
@@ -92,10 +135,11 @@ struct PayloadIndex::File {
 };
 
 PayloadIndex::PayloadIndex(std::string office, std::string path, bool adds,
-                           std::function<void(std::int64_t)> forget)
+                           std::function<void(std::int64_t)> forget, Damage& damage)
     : path_(std::move(path)),
       adds_(adds),
       forget_(std::move(forget)),
+      damage_(damage),
       office_(std::move(office), Access::read_only, 1),
       thread_([this] { work(); }) {}
 
@@ -138,26 +182,33 @@ void PayloadIndex::work() {
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);
   bool failed = false;
   while (wait_for_news(failed)) {
-    failed = false;
-    try {
-      while (!step()) {
-        if (is_stopping()) return;
-      }
-    } catch (const Failed& failure) {
-      // A full disk passes. A damaged file is thrown away: all of it can be made again.
-      failed = true;
-      file_.reset();
-      if (failure.error.code == Code::corrupt) remove_files(path_);
-    } catch (const std::exception&) {
-      // So does a lack of memory.
-      failed = true;
-      file_.reset();
-    }
+    failed = !catch_up();
+    if (failed || damage_.found()) file_.reset();
   }
 }
 
+bool PayloadIndex::catch_up() {
+  try {
+    while (!damage_.found() && !is_stopping() && !step()) {
+    }
+    return true;
+  } catch (const Lost& lost) {
+    // A full disk passes. A damaged file is thrown away: all of it can be made again.
+    file_.reset();
+    if (lost.damaged && !damage_.found()) remove_files(path_);
+  } catch (const Failed& failure) {
+    damage_.note(failure.error);
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): a lack of memory passes too
+  }
+  return false;
+}
+
+void PayloadIndex::open_file() {
+  file_ = in_own_file([this] { return std::make_unique<File>(path_, damage_); });
+}
+
 bool PayloadIndex::step() {
-  if (!file_) file_ = std::make_unique<File>(path_);
+  if (!file_) open_file();
   bool done = false;
   {
     Readers::Turn office(office_);
@@ -177,25 +228,23 @@ bool PayloadIndex::follow(Readers::Turn& office) {
   if (!file_->belongs_to(identity, last)) {
     file_.reset();
     remove_files(path_);
-    file_ = std::make_unique<File>(path_);
+    open_file();
   }
   IndexProgress progress = file_->progress;
-  file_->db.run("BEGIN IMMEDIATE");
+  file_->begin();
   try {
     // What left or was replaced first: both belong to the same moment of the office, and what has
     // not been reached yet is read as it is now.
-    follow_leaving(office, progress);
-    follow_arrived(office, progress);
-    const bool moved =
-        progress.number != file_->progress.number || progress.leaving != file_->progress.leaving;
-    if (moved) file_->write_progress->bind(identity, progress.number, progress.leaving).run();
-    file_->db.run("COMMIT");
+    damage_.noting([&] {
+      follow_leaving(office, progress);
+      follow_arrived(office, progress);
+    });
+    damage_.refuse();
+    file_->commit(identity, progress);
   } catch (...) {
     file_.reset();  // and with it what was not committed
     throw;
   }
-  file_->progress = progress;
-  file_->office = identity;
   return progress.number == last;
 }
 
@@ -205,8 +254,8 @@ void PayloadIndex::follow_leaving(Readers::Turn& office, IndexProgress& progress
   while (rows.next()) {
     const std::int64_t number = rows->number(1);
     if (adds_ && number <= progress.number) {
-      if (!rows->is_null(2)) file_->remove->bind(number, rows->view(2)).run();
-      if (!rows->is_null(3)) file_->add->bind(number, rows->view(3)).run();
+      if (!rows->is_null(2)) file_->take(number, rows->view(2));
+      if (!rows->is_null(3)) file_->put(number, rows->view(3));
     }
     progress.leaving = rows->number(0);
   }
@@ -222,14 +271,15 @@ void PayloadIndex::follow_arrived(Readers::Turn& office, IndexProgress& progress
     if (rows->number(1) == 0 || !adds_) continue;
     Rows body(office("SELECT substr(payload, 1, ?2) FROM bodies WHERE number = ?1")
                   .bind(progress.number, searched_text_limit));
-    if (body.next()) file_->add->bind(progress.number, body->view(0)).run();
+    if (body.next()) file_->put(progress.number, body->view(0));
   }
   if (seen < rows_at_once) progress.number = counter(office, "number");
 }
 
 void PayloadIndex::forget_done() {
+  if (damage_.found()) return;
   // The words must have reached the disk before the office forgets what they were.
-  file_->db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  file_->fold();
   forget_(file_->progress.leaving);
   forgotten_ = file_->progress.leaving;
 }

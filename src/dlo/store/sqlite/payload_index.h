@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "dlo/store/sqlite/damage.h"
 #include "dlo/store/sqlite/readers.h"
 
 namespace dlo::sqlite {
@@ -30,9 +31,10 @@ struct IndexProgress {
 class PayloadIndex {
  public:
   /// `forget` removes rows of `leaving_payloads` up to a number, through the office's writer.
-  /// `adds` false: it follows without taking anything in, and forgets what it had.
+  /// `adds` false: it follows without taking anything in, and forgets what it had. Once the office
+  /// was found damaged, by it or by others, the file stays as it is; `damage` outlives this.
   PayloadIndex(std::string office, std::string path, bool adds,
-               std::function<void(std::int64_t)> forget);
+               std::function<void(std::int64_t)> forget, Damage& damage);
   ~PayloadIndex();
   PayloadIndex(const PayloadIndex&) = delete;
   PayloadIndex& operator=(const PayloadIndex&) = delete;
@@ -44,6 +46,9 @@ class PayloadIndex {
   struct File;  // the index, opened for writing
 
   void work();
+  /// Follows until there is nothing more to be looked at. False: something failed.
+  [[nodiscard]] bool catch_up();
+  void open_file();
   /// False: the office has more to be looked at.
   [[nodiscard]] bool step();
   [[nodiscard]] bool follow(Readers::Turn& office);
@@ -57,6 +62,7 @@ class PayloadIndex {
   const std::string path_;
   const bool adds_;
   const std::function<void(std::int64_t)> forget_;
+  Damage& damage_;
   Readers office_;
   std::unique_ptr<File> file_;
   std::int64_t forgotten_ = 0;

@@ -42,9 +42,10 @@ std::uint64_t draw() {
 }  // namespace
 
 Session::Session(std::unique_ptr<Connection> db,
-                 std::function<bool(const std::string&)> searches_payload)
+                 std::function<bool(const std::string&)> searches_payload, Damage& damage)
     : db_(std::move(db)),
-      log_(*db_),
+      damage_(damage),
+      log_(*db_, damage),
       searches_payload_(std::move(searches_payload)),
       books_(*db_),
       lease_epoch_(draw()),
@@ -107,24 +108,35 @@ Session::Session(std::unique_ptr<Connection> db,
                               "AND source = ?4 ORDER BY due_at, number LIMIT ?3")),
       next_source_(db_->raw(), std::string(due_source_after)) {}
 
+Session::~Session() {
+  db_->leave_log(damage_.found());
+}
+
 void Session::begin() {
+  damage_.refuse();
   wrote_ = false;
-  if (db_->in_transaction()) db_->run("ROLLBACK");
-  log_.make_way();
-  if (stale_) books_.reload();
-  stale_ = false;
-  db_->run("BEGIN IMMEDIATE");
+  damage_.noting([this] {
+    if (db_->in_transaction()) db_->run("ROLLBACK");
+    log_.make_way();
+    if (stale_) books_.reload();
+    stale_ = false;
+    db_->run("BEGIN IMMEDIATE");
+  });
 }
 void Session::commit() {
-  books_.write();
-  db_->run("COMMIT");
+  damage_.noting([this] {
+    books_.write();
+    damage_.refuse();  // somebody who reads may have found it meanwhile
+    db_->run("COMMIT");
+  });
   log_.after_commit();
 }
 void Session::roll_back() noexcept {
   stale_ = true;
   try {
     if (db_->in_transaction()) db_->run("ROLLBACK");
-    books_.reload();
+    if (damage_.found()) return;
+    damage_.noting([this] { books_.reload(); });
     stale_ = false;
   } catch (...) {  // NOLINT(bugprone-empty-catch): the next begin says so to whoever asks
   }

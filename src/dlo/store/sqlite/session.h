@@ -13,6 +13,7 @@
 #include "dlo/store/sql/edit.h"
 #include "dlo/store/sqlite/books.h"
 #include "dlo/store/sqlite/connection.h"
+#include "dlo/store/sqlite/damage.h"
 #include "dlo/store/sqlite/facets.h"
 #include "dlo/store/sqlite/log_folding.h"
 
@@ -29,8 +30,13 @@ class Session {
   using Prepared = PreparedAppend;
   [[nodiscard]] static Prepared prepare(const Append& append);
 
-  /// `searches_payload` says whether a source's payloads go into the text index.
-  Session(std::unique_ptr<Connection> db, std::function<bool(const std::string&)> searches_payload);
+  /// `searches_payload` says whether a source's payloads go into the text index. Once damage was
+  /// found no transaction begins or is committed, and closing leaves the log as it is.
+  Session(std::unique_ptr<Connection> db, std::function<bool(const std::string&)> searches_payload,
+          Damage& damage);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   void begin();
   void commit();
@@ -45,6 +51,7 @@ class Session {
   void mark_written() noexcept { wrote_ = true; }
 
   [[nodiscard]] Books& books() noexcept { return books_; }
+  [[nodiscard]] Damage& damage() noexcept { return damage_; }
   [[nodiscard]] Connection& connection() noexcept { return *db_; }
 
   [[nodiscard]] std::optional<Head> find(const RecordId& id);
@@ -98,6 +105,7 @@ class Session {
                     std::uint32_t new_flags);
 
   std::unique_ptr<Connection> db_;
+  Damage& damage_;
   LogFolding log_;
   std::function<bool(const std::string&)> searches_payload_;
   Books books_;

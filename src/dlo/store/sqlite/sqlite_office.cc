@@ -7,6 +7,7 @@
 
 #include "dlo/store/poison_book.h"
 #include "dlo/store/sqlite/applier.h"
+#include "dlo/store/sqlite/damage.h"
 #include "dlo/store/sqlite/lister.h"
 #include "dlo/store/sqlite/lock_file.h"
 #include "dlo/store/sqlite/opening.h"
@@ -53,7 +54,10 @@ class FunctionTask final : public Task {
  public:
   FunctionTask(std::size_t bytes, bool may_half_fail, Run run)
       : Task(bytes, may_half_fail), run_(std::move(run)) {}
-  Result<void> run(Session& session) override { return run_(session); }
+  Result<void> run(Session& session) override {
+    // Before those who share its transaction are tried without it.
+    return session.damage().noting([&] { return run_(session); });
+  }
 
  private:
   Run run_;
@@ -74,12 +78,21 @@ struct SqliteOffice::State final : Ledger, PoisonBook {
         index_readers(index_path, Access::read_only, 2) {}
 
   std::optional<LockFile> lock;  // given back last
+  Damage damage;
   std::optional<Session> session;
   Readers readers;
   const std::string index_path;
   Readers index_readers;
   std::optional<Writer> writer;
   std::optional<PayloadIndex> index;  // stops first: it writes through the writer
+
+  /// `guarded`, and damage that was met is remembered.
+  template <typename Body>
+  auto watched(const char* where, const Body& body) -> decltype(body()) {
+    auto answer = guarded(where, body);
+    if (!answer) damage.note(answer.error());
+    return answer;
+  }
 
   /// Leaves `turn` empty where there is no payload index yet, or none that can be read.
   void turn_to_index(std::optional<Readers::Turn>& turn) {
@@ -94,6 +107,7 @@ struct SqliteOffice::State final : Ledger, PoisonBook {
   template <typename Run>
   Result<void> write(const char* where, std::size_t bytes, bool may_half_fail, Run run) {
     if (!writer) return read_only_refusal(where);
+    if (auto found = damage.first()) return at(where, std::move(*found));
     FunctionTask<Run> task(bytes, may_half_fail, std::move(run));
     return writer->write(task);
   }
@@ -112,38 +126,38 @@ struct SqliteOffice::State final : Ledger, PoisonBook {
 
   Result<std::optional<Document>> document(const std::string& kind,
                                            const std::string& key) override {
-    return guarded("sqlite.document", [&]() -> Result<std::optional<Document>> {
+    return watched("sqlite.document", [&]() -> Result<std::optional<Document>> {
       Readers::Turn turn(readers);
       return read_document(turn, kind, key);
     });
   }
   Result<std::vector<Document>> documents(const std::string& kind, const std::string& after,
                                           std::size_t limit) override {
-    return guarded("sqlite.documents", [&]() -> Result<std::vector<Document>> {
+    return watched("sqlite.documents", [&]() -> Result<std::vector<Document>> {
       Readers::Turn turn(readers);
       return read_documents(turn, kind, after, limit);
     });
   }
   Result<std::vector<AuditEntry>> audit(std::uint64_t after, std::size_t limit) override {
-    return guarded("sqlite.audit", [&]() -> Result<std::vector<AuditEntry>> {
+    return watched("sqlite.audit", [&]() -> Result<std::vector<AuditEntry>> {
       Readers::Turn turn(readers);
       return read_audit(turn, after, limit);
     });
   }
   Result<std::vector<PoisonItem>> list(const PoisonQuery& query) override {
-    return guarded("sqlite.poison", [&]() -> Result<std::vector<PoisonItem>> {
+    return watched("sqlite.poison", [&]() -> Result<std::vector<PoisonItem>> {
       Readers::Turn turn(readers);
       return read_poison(turn, query);
     });
   }
   Result<std::optional<PoisonDetail>> get(PoisonKind kind, std::int64_t poison_id) override {
-    return guarded("sqlite.poison", [&]() -> Result<std::optional<PoisonDetail>> {
+    return watched("sqlite.poison", [&]() -> Result<std::optional<PoisonDetail>> {
       Readers::Turn turn(readers);
       return read_poison(turn, kind, poison_id);
     });
   }
   Result<std::uint64_t> count(PoisonKind kind) override {
-    return guarded("sqlite.poison", [&]() -> Result<std::uint64_t> {
+    return watched("sqlite.poison", [&]() -> Result<std::uint64_t> {
       Readers::Turn turn(readers);
       return count_poison(turn, kind);
     });
@@ -187,20 +201,25 @@ Result<std::unique_ptr<SqliteOffice>> SqliteOffice::open(const std::string& dire
   return guarded("sqlite.open", [&]() -> Opened {
     auto state = std::make_unique<State>(directory, Access::read_only, options);
     state->lock = std::move(*lock);
+    look_for_damage(directory, state->damage);
     std::sort(options.unsearched_payloads.begin(), options.unsearched_payloads.end());
     state->session.emplace(
-        open_current(path), [unsearched = options.unsearched_payloads](const std::string& source) {
+        open_current(path, state->damage),
+        [unsearched = options.unsearched_payloads](const std::string& source) {
           return !std::binary_search(unsearched.begin(), unsearched.end(), source);
-        });
+        },
+        state->damage);
     state->writer.emplace(*state->session);
     state->index.emplace(
-        path, state->index_path, options.index_payloads, [&writing = *state](std::int64_t last) {
+        path, state->index_path, options.index_payloads,
+        [&writing = *state](std::int64_t last) {
           // What cannot be forgotten now is forgotten with the next.
           (void)writing.write("sqlite.index", 64, false, [last](Session& session) -> Result<void> {
             session.forget_leaving(last);
             return {};
           });
-        });
+        },
+        state->damage);
     return std::unique_ptr<SqliteOffice>(new SqliteOffice(std::move(state)));
   });
 }
@@ -225,10 +244,12 @@ Result<void> SqliteOffice::compact(const std::string& directory) {
   if (!lock) return lock.error();
   return guarded("sqlite.compact", [&]() -> Result<void> {
     Connection db(directory + "/office.db", Access::read_write);
+    db.leave_log(true);
     db.run("PRAGMA temp_store = FILE");
     db.run("DELETE FROM leaving_payloads");
     db.run("VACUUM");
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    db.leave_log(false);
     for (const char* suffix : {"", "-wal", "-shm"}) {
       std::error_code ignored;
       std::filesystem::remove(directory + "/payloads.db" + suffix, ignored);
@@ -238,7 +259,7 @@ Result<void> SqliteOffice::compact(const std::string& directory) {
 }
 
 Result<std::vector<Applied>> SqliteOffice::apply(std::span<const Change> changes) {
-  return guarded("sqlite.apply", [&]() -> Result<std::vector<Applied>> {
+  return state_->watched("sqlite.apply", [&]() -> Result<std::vector<Applied>> {
     auto list = prepare(changes);
     if (!list) return list.error();
     std::vector<Applied> answers;
@@ -256,7 +277,7 @@ Result<std::vector<Applied>> SqliteOffice::apply(std::span<const Change> changes
 }
 
 Result<RecordDetail> SqliteOffice::get(const RecordId& id) {
-  return guarded("sqlite.get", [&]() -> Result<RecordDetail> {
+  return state_->watched("sqlite.get", [&]() -> Result<RecordDetail> {
     Readers::Turn turn(state_->readers);
     auto detail = read_record(turn, id);
     if (!detail) {
@@ -268,18 +289,26 @@ Result<RecordDetail> SqliteOffice::get(const RecordId& id) {
 
 Result<Page> SqliteOffice::list(const Query& query) {
   if (auto fine = check(query); !fine) return fine.error();
-  return guarded("sqlite.list", [&]() -> Result<Page> {
+  return state_->watched("sqlite.list", [&]() -> Result<Page> {
     Readers::Turn turn(state_->readers);
     std::optional<Readers::Turn> index;
     if (!query.payload_words.empty()) state_->turn_to_index(index);
     const Query expanded =
         with_strands(query, [&](const Id128& id) { return read_strands(turn, id); });
-    return Lister(turn, index ? &*index : nullptr, expanded).list();
+    if (index) {
+      try {
+        return Lister(turn, &*index, expanded).list();
+      } catch (const Failed& failed) {
+        // Which of the two is damaged? All that is in the index is in the office.
+        if (failed.error.code != Code::corrupt) throw;
+      }
+    }
+    return Lister(turn, nullptr, expanded).list();
   });
 }
 
 Result<Aggregate> SqliteOffice::aggregate(const AggregateRequest& request) {
-  return guarded("sqlite.aggregate", [&]() -> Result<Aggregate> {
+  return state_->watched("sqlite.aggregate", [&]() -> Result<Aggregate> {
     Readers::Turn turn(state_->readers);
     Aggregate answer = read_aggregate(turn, request);
     std::optional<Readers::Turn> index;
@@ -293,7 +322,7 @@ Result<Aggregate> SqliteOffice::aggregate(const AggregateRequest& request) {
 Result<std::vector<Claim>> SqliteOffice::claim(std::size_t limit, TimePoint now, Millis lease_for,
                                                const ClaimFrom& from) {
   if (auto fine = check_lease_for(lease_for); !fine) return fine.error();
-  return guarded("sqlite.claim", [&]() -> Result<std::vector<Claim>> {
+  return state_->watched("sqlite.claim", [&]() -> Result<std::vector<Claim>> {
     std::vector<Leased> leased;
     const auto written =
         state_->write("sqlite.claim", limit * 64, false, [&](Session& session) -> Result<void> {
@@ -311,7 +340,7 @@ Result<std::vector<Claim>> SqliteOffice::claim(std::size_t limit, TimePoint now,
 Result<std::vector<bool>> SqliteOffice::renew(std::span<const LeaseToken> leases, TimePoint now,
                                               Millis lease_for) {
   if (auto fine = check_lease_for(lease_for); !fine) return fine.error();
-  return guarded("sqlite.renew", [&]() -> Result<std::vector<bool>> {
+  return state_->watched("sqlite.renew", [&]() -> Result<std::vector<bool>> {
     std::vector<bool> answers;
     const auto written = state_->write("sqlite.renew", leases.size() * 64, false,
                                        [&](Session& session) -> Result<void> {
@@ -325,7 +354,7 @@ Result<std::vector<bool>> SqliteOffice::renew(std::span<const LeaseToken> leases
 
 Result<std::vector<ChangeNote>> SqliteOffice::changes_since(std::uint64_t after,
                                                             std::size_t limit) {
-  return guarded("sqlite.changes_since", [&]() -> Result<std::vector<ChangeNote>> {
+  return state_->watched("sqlite.changes_since", [&]() -> Result<std::vector<ChangeNote>> {
     Readers::Turn turn(state_->readers);
     return read_changes(turn, after, limit);
   });
