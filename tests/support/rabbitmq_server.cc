@@ -1,99 +1,30 @@
 #include "support/rabbitmq_server.h"
 
-#include <arpa/inet.h>
 #include <atomic>
-#include <cstdio>
-#include <fcntl.h>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <netinet/in.h>
 #include <random>
-#include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/require.h"
+#include "support/server_script.h"
 
 namespace dlo::testing {
 namespace {
 
-struct Ran {
-  int status = -1;
-  std::string output;
-};
-
-/// What the script says goes to a pipe that the server it starts does not hold.
-Ran run(const std::string& arguments) {
-  const std::string command = DLO_RABBITMQ_NODE " " + arguments + " 2>&1";
-  Ran ran;
-  std::FILE* pipe = ::popen(command.c_str(), "re");
-  if (pipe == nullptr) return ran;
-  char piece[512];
-  while (std::fgets(piece, sizeof piece, pipe) != nullptr) ran.output += piece;
-  const int ended = ::pclose(pipe);
-  ran.status = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
-  return ran;
-}
-
-/// The last line of what it says: a port.
-std::string must_run(const std::string& arguments) {
-  const Ran ran = run(arguments);
-  if (ran.status != 0) throw MissingServer("rabbitmq", ran.output);
-  const std::string said = ran.output.substr(0, ran.output.find_last_not_of('\n') + 1);
-  return said.substr(said.rfind('\n') + 1);  // npos + 1: there is only one line
+ServerScript script() {
+  return {"rabbitmq", DLO_RABBITMQ_NODE};
 }
 
 std::string address_of(const std::string& port) {
   return "amqp://guest:guest@127.0.0.1:" + port + "/";
 }
 
-/// One for each build, where there is room.
-std::string shared_directory() {
-  std::error_code none;
-  const auto memory = std::filesystem::space("/dev/shm", none);
-  const bool room = !none && memory.available >= (std::uintmax_t{1} << 30U);
-  const std::size_t build = std::hash<std::string>{}(DLO_BUILD_DIRECTORY);
-  return std::string(room ? "/dev/shm" : "/tmp") + "/dlo-rabbitmq-" + std::to_string(::getuid()) +
-         "-" + std::to_string(build);
-}
-
-/// The port of a server that is up; empty if it is not.
-std::string port_in(const std::string& file) {
-  std::ifstream text(file);
-  std::uint16_t port = 0;
-  if (!(text >> port)) return "";
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
-  address.sin_port = ::htons(port);
-  const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool up =
-      ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  ::close(probe);
-  return up ? std::to_string(port) : "";
-}
-
-std::string join_shared() {
-  const std::string directory = shared_directory();
-  // Held until this program ends, however it does.
-  const int users = ::open((directory + ".users").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (users < 0 || ::flock(users, LOCK_SH) != 0) {
-    throw MissingServer("rabbitmq", "cannot lock " + directory + ".users");
-  }
-  const std::string port = port_in(directory + "/port");
-  return address_of(port.empty() ? must_run("shared " + directory) : port);
-}
-
 }  // namespace
 
 std::string shared_rabbitmq() {
-  static const std::string address = join_shared();
+  static const std::string address = address_of(script().join_shared());
   return address;
 }
 
-RabbitNode::RabbitNode() : port_(must_run("up " + directory_.path())) {}
+RabbitNode::RabbitNode() : port_(script().must_run("up " + directory_.path())) {}
 
 RabbitNode::~RabbitNode() {
   crash();
@@ -104,19 +35,19 @@ std::string RabbitNode::address() const {
 }
 
 void RabbitNode::crash() {
-  (void)run("down " + directory_.path());
+  (void)script().run("down " + directory_.path());
 }
 
 void RabbitNode::start() {
-  (void)must_run("up " + directory_.path() + " " + port_);
+  (void)script().must_run("up " + directory_.path() + " " + port_);
 }
 
 void RabbitNode::freeze() {
-  (void)run("freeze " + directory_.path());
+  (void)script().run("freeze " + directory_.path());
 }
 
 void RabbitNode::thaw() {
-  (void)run("thaw " + directory_.path());
+  (void)script().run("thaw " + directory_.path());
 }
 
 std::string fresh_queue() {
