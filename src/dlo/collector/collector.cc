@@ -1,0 +1,313 @@
+#include "dlo/collector/collector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dlo/collector/record_of.h"
+#include "dlo/engine/random_bits.h"
+#include "dlo/store/death_audit.h"
+
+namespace dlo {
+namespace {
+
+constexpr Millis lease{60'000};
+constexpr Millis look_for{500};
+constexpr Millis first_rest{100};
+constexpr Millis longest_rest{5'000};
+constexpr Millis refused_rest{60'000};
+
+/// The office itself is in trouble, not the record it was given.
+bool is_of_office(const Error& error) noexcept {
+  return error.code == Code::unavailable || error.code == Code::timed_out ||
+         error.code == Code::full || error.code == Code::corrupt;
+}
+
+}  // namespace
+
+std::string_view name_of(CollectorState state) noexcept {
+  switch (state) {
+    case CollectorState::starting:
+      return "starting";
+    case CollectorState::collecting:
+      return "collecting";
+    case CollectorState::broker_down:
+      return "broker_down";
+    case CollectorState::office_down:
+      return "office_down";
+    case CollectorState::stopped:
+      return "stopped";
+  }
+  return "stopped";
+}
+
+/// A delivery on its way.
+struct Collector::Kept {
+  explicit Kept(Delivery delivery) : found(std::move(delivery)) {}
+
+  Delivery found;
+  std::optional<std::size_t> place{};  // of its append in the list
+  std::optional<SourceSettled> record{};
+  bool known = false;   // the office had it before
+  bool merged = false;  // ... or got it from another of the same list
+  bool durable = false;
+  std::optional<Error> refused{};
+};
+
+Collector::Collector(CollectorOptions options, Parts parts)
+    : options_(std::move(options)),
+      broker_(parts.broker),
+      office_(parts.office),
+      clock_(parts.clock),
+      told_(std::move(parts.told)),
+      writer_(parts.office),
+      suspects_(parts.office, "collector"),
+      procedure_(parts.rules, nobody_, {}, writer_, suspects_, std::move(parts.origin)),
+      rules_(std::move(parts.rules)) {}
+
+Collector::~Collector() {
+  stop();
+}
+
+void Collector::start() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+void Collector::stop() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+  broker_.close();  // politely: what was acknowledged is read by the other side first
+  take_marks_off();
+  const std::lock_guard lock(mutex_);
+  status_.state = CollectorState::stopped;
+}
+
+void Collector::use(std::shared_ptr<const RuleBook> rules) {
+  const std::lock_guard lock(mutex_);
+  rules_ = std::move(rules);
+}
+
+CollectorStatus Collector::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void Collector::became(CollectorState state, std::string trouble) {
+  CollectorStatus now;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool same = status_.state == state && status_.trouble.empty() == trouble.empty();
+    status_.state = state;
+    status_.trouble = std::move(trouble);
+    if (same) return;
+    now = status_;
+  }
+  if (told_) told_(now);
+}
+
+void Collector::rest(Millis time, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, stop, time, [] { return false; });
+}
+
+void Collector::run(const std::stop_token& stop) {
+  Millis pause = first_rest;
+  while (!stop.stop_requested()) {
+    if (round(look_for, stop)) {
+      pause = first_rest;
+    } else {
+      rest(pause, stop);
+      pause = std::min(pause * 2, longest_rest);
+    }
+  }
+}
+
+bool Collector::round(Millis wait, const std::stop_token& stop) {
+  ReceiveRequest request;
+  request.limit = options_.batch;
+  request.bytes = options_.batch_bytes;
+  request.lease_for = lease;
+  request.wait = wait;
+  request.stop = stop;
+  auto deliveries = broker_.receive(request, clock_.instant());
+  if (!deliveries) {
+    if (!stop.stop_requested()) became(CollectorState::broker_down, deliveries.error().detail);
+    return false;
+  }
+  if (!deliveries->empty()) return keep(*deliveries, stop);
+  works();
+  take_marks_off();
+  return true;
+}
+
+/// Nothing is given up: until the office takes it a batch stays unsettled, and nothing else is
+/// read.
+bool Collector::keep(std::vector<Delivery>& deliveries, const std::stop_token& stop) {
+  std::vector<Kept> batch;
+  batch.reserve(deliveries.size());
+  std::vector<LeaseToken> leases;
+  for (Delivery& each : deliveries) {
+    leases.push_back(each.lease);
+    batch.emplace_back(std::move(each));
+  }
+  Result<void> written = write(batch);
+  if (!written && !is_of_office(written.error())) written = write_singly(batch);
+  Millis pause = first_rest;
+  while (!written) {
+    became(CollectorState::office_down, written.error().detail);
+    if (!stop.stop_possible() || stop.stop_requested()) break;
+    rest(pause, stop);
+    pause = std::min(pause * 2, longest_rest);
+    (void)broker_.renew(leases, clock_.instant(), lease);
+    written = write_singly(batch);
+  }
+  settle(batch);
+  return written.has_value();
+}
+
+Result<void> Collector::draw_up(Kept& kept, TimePoint now, std::vector<Change>& changes) {
+  kept.place.reset();
+  if (kept.known) return {};
+  const collector::Opened opened = collector::open_letter(kept.found, options_, now);
+  if (opened.delivery.may_be_repeat) {
+    auto known = writer_.find_repeat(opened.delivery);
+    if (!known) return known.error();
+    if (*known) {
+      kept.record = SourceSettled{(*known)->id, (*known)->occurrence};
+      kept.known = true;
+      return {};
+    }
+  }
+  Item item;
+  item.delivery = opened.delivery;
+  item.running = opened.delivery.counters;
+  {
+    const std::lock_guard lock(mutex_);
+    item.rules = rules_;
+  }
+  Plan plan =
+      procedure_.after_report(item, opened.letter.failure, now, random_bits(), /*final=*/true);
+  for (Change& change : plan.changes) changes.push_back(std::move(change));
+  if (plan.record == nullptr) {
+    if (plan.kind == Plan::Kind::drop) return {};
+    return Error{Code::conflict, "collector.decide",
+                 "the profile has no way to keep what was given up elsewhere"};
+  }
+  if (!plan.named) {
+    if (auto named = writer_.name(item.delivery, *plan.record); !named) return named.error();
+  }
+  collector::complete(plan, opened, options_);
+  kept.place = changes.size();
+  kept.record = SourceSettled{plan.record->id, plan.record->occurrence};
+  writer_.write(item.delivery, plan.record, std::move(plan.attempts), now, changes);
+  return {};
+}
+
+Result<void> Collector::draw_up(std::span<Kept> batch, TimePoint now,
+                                std::vector<Change>& changes) {
+  for (Kept& each : batch) {
+    if (auto drawn = draw_up(each, now, changes); !drawn) return drawn;
+  }
+  return {};
+}
+
+/// All of them with one list, or none.
+Result<void> Collector::write(std::span<Kept> batch) {
+  const TimePoint now = clock_.now();
+  std::vector<Change> changes;
+  if (auto drawn = draw_up(batch, now, changes); !drawn) return drawn;
+  add_death_audit(changes, "collector " + options_.name, now);
+  const std::size_t owed = owed_.size();
+  marks_.put(owed, changes);
+  if (!changes.empty()) {
+    const auto applied = office_.apply(changes);
+    if (!applied) {
+      marks_.not_written();
+      return applied.error();
+    }
+    for (Kept& each : batch) {
+      if (!each.place) continue;
+      const Applied& done = (*applied)[*each.place];
+      each.record->occurrence = done.occurrence;
+      each.merged = done.effect == Effect::merged;
+    }
+  }
+  marks_.done();
+  for (std::size_t i = 0; i < owed; ++i) writer_.settled(owed_[i]);
+  owed_.erase(owed_.begin(), owed_.begin() + static_cast<std::ptrdiff_t>(owed));
+  for (Kept& each : batch) each.durable = true;
+  return {};
+}
+
+/// One that the office will not have does not keep the others out.
+Result<void> Collector::write_singly(std::span<Kept> batch) {
+  for (Kept& each : batch) {
+    if (each.durable) continue;
+    const auto written = write({&each, 1});
+    if (written) {
+      each.refused.reset();
+    } else if (is_of_office(written.error())) {
+      return written;
+    } else {
+      each.refused = written.error();
+    }
+  }
+  return {};
+}
+
+void Collector::settle(std::span<Kept> batch) {
+  const Instant now = clock_.instant();
+  std::vector<Settlement> settlements;
+  std::uint64_t collected = 0;
+  std::uint64_t repeats = 0;
+  std::optional<Error> refused;
+  std::uint64_t refusals = 0;
+  for (const Kept& each : batch) {
+    if (each.durable) {
+      settlements.push_back({each.found.lease, DeadLettered{}});
+      ++(each.known || each.merged ? repeats : collected);
+    } else if (each.refused) {
+      Abandoned later;
+      later.again_at = now.wall + refused_rest;
+      settlements.push_back({each.found.lease, later});
+      refused = each.refused;
+      ++refusals;
+    } else {
+      settlements.push_back({each.found.lease, ReleasedUnrun{}});
+    }
+  }
+  const auto settled = broker_.settle(settlements, now);
+  for (std::size_t i = 0; settled && i < batch.size(); ++i) {
+    if (!batch[i].durable || !batch[i].record) continue;
+    if ((*settled)[i].settled != Settled::done) continue;
+    marks_.settled(*batch[i].record);
+    owed_.push_back(batch[i].record->id);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    status_.collected += collected;
+    status_.repeats += repeats;
+    status_.refused += refusals;
+    if (collected > 0) status_.last_at = now.wall;
+  }
+  if (refused) {
+    refusal_ = "the office does not take " + std::to_string(refusals) +
+               " of what was read, they stay in their queue: " + refused->detail;
+    refusal_until_ = now.wall + refused_rest * 2;
+  }
+  if (!batch.empty() && (batch.back().durable || batch.back().refused)) works();
+}
+
+/// But for what it has put aside.
+void Collector::works() {
+  if (clock_.now() > refusal_until_) refusal_.clear();
+  became(CollectorState::collecting, refusal_);
+}
+
+/// While nothing comes: marks that no other list takes along.
+void Collector::take_marks_off() {
+  if (owed_.empty()) return;
+  (void)write({});
+}
+
+}  // namespace dlo
