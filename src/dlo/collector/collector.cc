@@ -150,8 +150,7 @@ bool Collector::keep(std::vector<Delivery>& deliveries, const std::stop_token& s
     leases.push_back(each.lease);
     batch.emplace_back(std::move(each));
   }
-  Result<void> written = write(batch);
-  if (!written && !is_of_office(written.error())) written = write_singly(batch);
+  Result<void> written = write_all(batch);
   Millis pause = first_rest;
   while (!written) {
     became(CollectorState::office_down, written.error().detail);
@@ -159,7 +158,7 @@ bool Collector::keep(std::vector<Delivery>& deliveries, const std::stop_token& s
     rest(pause, stop);
     pause = std::min(pause * 2, longest_rest);
     (void)broker_.renew(leases, clock_.instant(), lease);
-    written = write_singly(batch);
+    written = write_all(batch);
   }
   settle(batch);
   return written.has_value();
@@ -237,6 +236,15 @@ Result<void> Collector::write(std::span<Kept> batch) {
   owed_.erase(owed_.begin(), owed_.begin() + static_cast<std::ptrdiff_t>(owed));
   for (Kept& each : batch) each.durable = true;
   return {};
+}
+
+Result<void> Collector::write_all(std::span<Kept> batch) {
+  const bool begun =
+      std::any_of(batch.begin(), batch.end(), [](const Kept& each) { return each.durable; });
+  if (begun) return write_singly(batch);
+  auto written = write(batch);
+  if (written || is_of_office(written.error())) return written;
+  return write_singly(batch);
 }
 
 /// One that the office will not have does not keep the others out.

@@ -95,6 +95,7 @@ class Collector {
   Result<void> draw_up(std::span<Kept> batch, TimePoint now, std::vector<Change>& changes);
   Result<void> draw_up(Kept& kept, TimePoint now, std::vector<Change>& changes);
   Result<void> write(std::span<Kept> batch);
+  Result<void> write_all(std::span<Kept> batch);
   Result<void> write_singly(std::span<Kept> batch);
   void settle(std::span<Kept> batch);
   void take_marks_off();
