@@ -252,6 +252,18 @@ HttpResponse keep_job(const JobParts& parts, const Request& request, Wanted want
   return answer;
 }
 
+/// What goes back to another broker goes without what tells of its death there, and the plan says
+/// so.
+void leave_death_headers(const ReplayTargets& targets, JobSpec& spec) {
+  if (!spec.replay) return;
+  auto& strip = spec.replay->strip;
+  const std::string& target = spec.replay->target;
+  if (!target.empty() && !is_outside(targets, target)) return;
+  for (const std::string& each : targets.outside.strip) {
+    if (std::find(strip.begin(), strip.end(), each) == strip.end()) strip.push_back(each);
+  }
+}
+
 }  // namespace
 
 HttpResponse plan_job(const JobParts& parts, const Request& request) {
@@ -272,6 +284,7 @@ HttpResponse plan_job(const JobParts& parts, const Request& request) {
   if (wanted.spec.replay && wanted.spec.replay->target.empty() && parts.targets.redirects) {
     wanted.spec.replay->redirects = parts.targets.redirects();
   }
+  leave_death_headers(parts.targets, wanted.spec);
   if (auto there = find_recipe(parts.office, wanted.spec); !there) return problem_of(there.error());
   if (const auto recipe = parse_recipe(wanted.spec.recipe)) {
     const auto fine = curtain_of(request).check(*recipe, request);

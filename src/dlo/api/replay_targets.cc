@@ -29,16 +29,26 @@ FindExecutor executors_of(const RetrySettings& retries) {
   };
 }
 
+Error no_broker(const std::string& target) {
+  return {Code::not_found, "api.jobs",
+          in_quotes(target) +
+              " is on a RabbitMQ server, and this one knows none: `rabbitmq.address` in the "
+              "configuration of a server (dlo serve) names it."};
+}
+
 }  // namespace
 
 ReplayTargets replay_targets(QueueHall* hall, const RetrySettings& retries,
-                             std::function<Result<Profile>(const DeadLetter&)> profile) {
+                             std::function<Result<Profile>(const DeadLetter&)> profile,
+                             OutsideTargets outside) {
   const auto find = [hall](const std::string& name) -> Result<std::shared_ptr<QueueWindow>> {
     if (hall != nullptr) return hall->get(name);
     return Error{Code::not_found, "api.jobs", "This server has no queues to send anything to."};
   };
   const FindExecutor executor = executors_of(retries);
-  return {[find, executor](const std::string& name) -> Result<void> {
+  return {[find, executor, outside](const std::string& name) -> Result<void> {
+            if (outside.covers && outside.covers(name)) return outside.check(name);
+            if (name.starts_with("amqp:")) return no_broker(name);
             if (is_executor(name)) {
               const auto found = executor(name);
               return found ? Result<void>{} : found.error();
@@ -56,7 +66,10 @@ ReplayTargets replay_targets(QueueHall* hall, const RetrySettings& retries,
             (*window)->wake();
             return {};
           },
-          std::move(profile), executor};
+          std::move(profile),
+          executor,
+          {},
+          std::move(outside)};
 }
 
 }  // namespace dlo::api

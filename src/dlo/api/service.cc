@@ -104,6 +104,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
       curtain_(options.masked),
       rules_(std::make_shared<const ProfileBook>(options.rules)),
       redirects_(options.redirects),
+      outside_(options.outside),
       tokens_(office_),
       jobs_(office_),
       quick_(options.quick_threads, options.most_waiting),
@@ -147,16 +148,16 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
     append(routes, queue_routes(*hall_, office, clock));
     append(routes, queue_message_routes(*hall_));
   }
-  append(routes, source_routes(office, hall_.get()));
+  append(routes, source_routes(office, hall_.get(), options.collected));
   append(routes, rule_routes({office, [this] { return rules_now(); }, options.regex,
                               [this] { return redirects_now(); }}));
   append(routes, poison_routes(office, hall_.get()));
   append(routes,
          token_routes(tokens_, [this] { return front_->router().actions(); }, options.version));
   append(routes, events_.routes());
-  ReplayTargets targets =
-      replay_targets(hall_.get(), options.retries,
-                     [this](const DeadLetter& record) { return profile_of(record); });
+  ReplayTargets targets = replay_targets(
+      hall_.get(), options.retries, [this](const DeadLetter& record) { return profile_of(record); },
+      options.outside);
   targets.redirects = [this] { return redirects_now(); };
   if (const auto loaded = dependencies_.load(); !loaded && options.retries.log) {
     options.retries.log("Tasks that wait for others stay where they are: " + loaded.error().detail);
@@ -239,8 +240,12 @@ std::vector<Error> Service::lost_redirects() const {
   std::size_t number = 0;
   for (const RedirectRule& rule : redirects_now()) {
     ++number;
-    if (hall_ == nullptr) continue;
-    const auto there = hall_->get(rule.to);
+    Result<void> there;
+    if (outside_.covers && outside_.covers(rule.to)) {
+      there = outside_.check(rule.to);
+    } else if (hall_ != nullptr) {
+      if (const auto queue = hall_->get(rule.to); !queue) there = queue.error();
+    }
     if (there) continue;
     lost.push_back({Code::not_found, "api.redirects",
                     "replay.redirects[" + std::to_string(number) + "]: " + there.error().detail});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dlo/access/token_book.h"
+#include "dlo/api/collected.h"
 #include "dlo/api/curtain.h"
 #include "dlo/api/events.h"
 #include "dlo/api/front.h"
@@ -52,6 +53,8 @@ struct ServiceOptions {
   std::optional<Millis> discard_grace{};    // then what was discarded is removed; empty: never here
   std::optional<Millis> keep_jobs{};        // then jobs that ended are removed; empty: never here
   RetrySettings retries{};
+  OutsideTargets outside{};   // of replays
+  ListCollected collected{};  // dead-letter queues of others that are drained; empty: none
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.
@@ -68,6 +71,9 @@ class Service {
     front_->handle(std::move(request), std::move(exchange));
   }
   [[nodiscard]] const Router& router() const noexcept { return front_->router(); }
+
+  /// The office as this server writes it: what others write here is seen at once by all it does.
+  [[nodiscard]] Office& office() noexcept { return office_; }
 
   /// Queues that could not be opened.
   [[nodiscard]] std::vector<Error> troubles() const;
@@ -103,6 +109,7 @@ class Service {
   mutable std::mutex rules_mutex_;
   std::shared_ptr<const ProfileBook> rules_;  // under `rules_mutex_`, as are
   std::vector<RedirectRule> redirects_;
+  const OutsideTargets outside_;
   TokenBook tokens_;
   JobBook jobs_;
   WorkerPool quick_;

@@ -17,13 +17,20 @@ namespace {
 struct Parts {
   Office& office;
   QueueHall* hall;
+  ListCollected collected;
 };
 
 /// What is known of one.
 struct Source {
   std::shared_ptr<QueueWindow> queue;  // null: others report what died there
+  std::vector<CollectedSource> collectors{};
   std::uint64_t open = 0;
   std::uint64_t total = 0;
+
+  [[nodiscard]] const char* kind() const noexcept {
+    if (queue != nullptr) return "queue";
+    return collectors.empty() ? "reported" : "collected";
+  }
 };
 using Sources = std::map<std::string, Source>;
 
@@ -36,6 +43,12 @@ Result<Sources> find_all(const Parts& parts) {
     Source& source = sources[tally.source];
     source.total += tally.count;
     if (is_open(tally.status)) source.open += tally.count;
+  }
+  if (parts.collected) {
+    for (CollectedSource& each : parts.collected()) {
+      auto& all = sources[each.source].collectors;
+      all.push_back(std::move(each));
+    }
   }
   if (parts.hall == nullptr) return sources;
   for (const auto& window : parts.hall->all()) {
@@ -54,10 +67,23 @@ Result<Source> find_one(const Parts& parts, const std::string& name) {
   return Error{Code::not_found, "api.sources", unknown_name("source", name, names)};
 }
 
+void write_collectors(JsonWriter& json, const std::vector<CollectedSource>& collectors) {
+  json.key("collectors").begin_array();
+  for (const CollectedSource& each : collectors) {
+    json.begin_object().member("name", each.name).member("broker", each.broker);
+    json.member("queue", each.queue).member("profile", each.profile).member("state", each.state);
+    json.member("collected", each.collected).member("repeats", each.repeats);
+    json.member("refused", each.refused).member("last_at", each.last_at);
+    if (!each.trouble.empty()) json.member("trouble", each.trouble);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 Result<std::string> source_json(const std::string& name, const Source& source, const Instant& now) {
   JsonWriter json;
   json.begin_object().member("source", name);
-  json.member("kind", source.queue == nullptr ? "reported" : "queue");
+  json.member("kind", source.kind());
   json.member("open", source.open).member("total", source.total);
   if (source.queue != nullptr) {
     const auto stats = source.queue->queue().stats(now);
@@ -67,6 +93,7 @@ Result<std::string> source_json(const std::string& name, const Source& source, c
     json.member("ready", stats->ready).member("delayed", stats->delayed);
     json.member("leased", stats->leased).member("oldest", stats->oldest);
   }
+  if (!source.collectors.empty()) write_collectors(json, source.collectors);
   json.end_object();
   return json.take();
 }
@@ -100,6 +127,12 @@ HttpResponse pause(const Parts& parts, const Request& request, bool paused) {
   const std::string& name = request.path.front();
   const auto source = find_one(parts, name);
   if (!source) return problem_of(source.error());
+  if (source->queue == nullptr && !source->collectors.empty()) {
+    return problem(409, "conflict",
+                   in_quotes(name) +
+                       " is drained as long as the configuration names it under `collectors`: take "
+                       "it out there and restart the server to stop it.");
+  }
   if (source->queue == nullptr) {
     return problem(409, "conflict",
                    "What died of " + in_quotes(name) +
@@ -130,9 +163,15 @@ HttpResponse test(const Parts& parts, const Request& request) {
     works = works && fine;
     found.emplace_back(fine, std::move(text));
   };
-  if (source->queue == nullptr) {
+  for (const CollectedSource& each : source->collectors) {
+    add(each.trouble.empty(), "Collector " + in_quotes(each.name) + " of queue " +
+                                  in_quotes(each.queue) + ": " + each.state +
+                                  (each.trouble.empty() ? "." : ": " + each.trouble));
+  }
+  if (source->queue == nullptr && source->collectors.empty()) {
     add(true, "Others report what died of it; whether they still can, only they know.");
-  } else {
+  }
+  if (source->queue != nullptr) {
     EmbeddedQueue& queue = source->queue->queue();
     const auto stats = queue.stats(request.instant());
     add(stats.has_value(), stats ? "The queue answers." : stats.error().detail);
@@ -163,8 +202,8 @@ Route route(std::string_view method, std::string_view pattern, Role role, const 
 
 }  // namespace
 
-std::vector<Route> source_routes(Office& office, QueueHall* hall) {
-  const Parts parts{office, hall};
+std::vector<Route> source_routes(Office& office, QueueHall* hall, ListCollected collected) {
+  const Parts parts{office, hall, std::move(collected)};
   return {
       route("GET", "/v1/sources", Role::reader, parts, list),
       route("GET", "/v1/sources/{source}", Role::reader, parts, show),

@@ -1,5 +1,6 @@
 // What a job would do, without doing it.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "dlo/jobs/drafts.h"
@@ -37,22 +38,36 @@ class Keys {
   std::map<std::string, std::uint64_t> counts_;  // of at most `counted_up_to` records
 };
 
+/// Those are shown under the names of the headers they meet.
+bool is_pattern(const std::string& name) {
+  return name.find('*') != std::string::npos;
+}
+
+/// By which names `headers` would be stripped, each once.
+std::set<std::string> stripped_names(const Headers& headers,
+                                     const std::vector<std::string>& strip) {
+  std::set<std::string> names;
+  for (const Header& header : headers) {
+    for (const std::string& name : strip) {
+      if (is_stripped(header, {name})) names.insert(is_pattern(name) ? header.name : name);
+    }
+  }
+  return names;
+}
+
 /// Which headers do not go along, or go along otherwise, as far as the sample shows.
 Result<void> look_at_headers(Office& office, const ReplaySpec& spec, JobPreview& preview) {
-  for (const std::string& name : spec.strip) preview.strip.try_emplace(name, 0);
+  for (const std::string& name : spec.strip) {
+    if (!is_pattern(name)) preview.strip.try_emplace(name, 0);
+  }
   for (const Header& header : spec.set_headers) preview.set_headers.push_back(header.name);
-  if (preview.strip.empty()) return {};
+  if (spec.strip.empty()) return {};
   for (const RecordHead& head : preview.sample) {
     const auto detail = office.get(head.id);
     if (!detail && detail.error().code == Code::not_found) continue;  // removed meanwhile
     if (!detail) return detail.error();
     const Headers headers = newest_draft(*detail).headers;
-    for (auto& [name, count] : preview.strip) {
-      const std::vector<std::string> names{name};
-      const bool there = std::any_of(headers.begin(), headers.end(),
-                                     [&](const Header& each) { return is_stripped(each, names); });
-      count += there ? 1 : 0;
-    }
+    for (const std::string& name : stripped_names(headers, spec.strip)) ++preview.strip[name];
   }
   return {};
 }

@@ -7,14 +7,19 @@
 #include "dlo/core/decide.h"
 #include "dlo/core/identity.h"
 #include "dlo/core/profile.h"
+#include "dlo/core/redirect.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo {
 
 bool is_stripped(const Header& header, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return ascii_lower(name) == ascii_lower(header.name);
+    return fits(ascii_lower(name), ascii_lower(header.name));
   });
+}
+
+bool is_outside(const ReplayTargets& targets, const std::string& target) {
+  return targets.outside.covers && targets.outside.covers(target);
 }
 
 Result<ReplayTarget> executor_of(const ReplayTargets& targets, const std::string& target) {

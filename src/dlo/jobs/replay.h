@@ -29,7 +29,7 @@ struct ReplaySpec {
   std::optional<std::uint32_t> most_replays;  // of one message; empty: its profile's, or 10
   bool quarantined_too = false;               // those are otherwise left where they are
   bool again = false;                         // those whose outcome is still awaited, too
-  std::vector<std::string> strip;             // headers that do not go along
+  std::vector<std::string> strip;             // headers that do not go along; * is anything
   Headers set_headers;                        // and those that go along instead
   std::uint64_t concurrency = 0;              // so many whose outcome is awaited; 0: any number
   bool operator==(const ReplaySpec&) const = default;
@@ -37,6 +37,19 @@ struct ReplaySpec {
   [[nodiscard]] Direction direction(std::string_view source, std::string_view event_type) const {
     return direction_of(target, redirects, source, event_type);
   }
+};
+
+/// Targets beyond this server: other brokers. All from any thread.
+struct OutsideTargets {
+  /// Whether `target` is one; empty: none is.
+  std::function<bool(const std::string& target)> covers{};
+  std::function<Result<void>(const std::string& target)> check{};
+  /// What became of each; empty: the target has it durably. An error: nothing was sent. What may
+  /// have arrived is sent again, under the same id.
+  std::function<Result<std::vector<std::optional<Error>>>(const std::string& target,
+                                                          std::span<const Publication>, TimePoint)>
+      send{};
+  std::vector<std::string> strip{};  // headers that never go along; `*` stands for anything
 };
 
 /// Where messages can be sent, and by which rules they live. All from any thread.
@@ -52,6 +65,7 @@ struct ReplayTargets {
   std::function<Result<ReplayTarget>(const std::string& target)> executor{};
   /// Where what is planned from now on goes instead of its source; empty: nowhere else.
   std::function<std::vector<RedirectRule>()> redirects{};
+  OutsideTargets outside{};
   /// For how long an executor takes, from an arbitrary beginning; empty: nobody measures it. A
   /// runner puts its clock here.
   std::function<std::chrono::nanoseconds()> ticks{};
@@ -74,7 +88,9 @@ struct ReplayRules {
 [[nodiscard]] Publication replay_of(const RecordDetail& detail, const std::string& target,
                                     const ReplaySpec& spec, ReplayCount count, TimePoint now);
 
-/// Whether one of `names` is this header's; ASCII case is ignored.
+[[nodiscard]] bool is_outside(const ReplayTargets& targets, const std::string& target);
+
+/// Whether one of `names` is this header's; ASCII case is ignored, `*` stands for anything.
 [[nodiscard]] bool is_stripped(const Header& header, const std::vector<std::string>& names);
 
 }  // namespace dlo

@@ -52,6 +52,7 @@ Result<Stepped> ReplayWork::send_taken() {
 /// A queue may be too small for so many at once, and take them in parts.
 void ReplayWork::send_part(const std::string& target, std::span<const Publication> publications,
                            std::span<const Taken> taken, Fates& fates) {
+  if (is_outside(targets_, target)) return send_outside(target, publications, taken, fates);
   const auto sent = targets_.send(target, publications, now_);
   if (sent) return;
   if (sent.error().code != Code::invalid_argument || taken.size() == 1) {
@@ -60,6 +61,16 @@ void ReplayWork::send_part(const std::string& target, std::span<const Publicatio
   const std::size_t half = taken.size() / 2;
   send_part(target, publications.first(half), taken.first(half), fates);
   send_part(target, publications.subspan(half), taken.subspan(half), fates);
+}
+
+/// Another broker may take some and refuse others.
+void ReplayWork::send_outside(const std::string& target, std::span<const Publication> publications,
+                              std::span<const Taken> taken, Fates& fates) {
+  const auto sent = targets_.outside.send(target, publications, now_);
+  if (!sent) return note_refusal(sent.error(), taken, fates);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if ((*sent)[i]) note_refusal(*(*sent)[i], taken.subspan(i, 1), fates);
+  }
 }
 
 void ReplayWork::note_refusal(const Error& error, std::span<const Taken> taken, Fates& fates) {

@@ -96,6 +96,8 @@ class ReplayWork {
   };
   void send_part(const std::string& target, std::span<const Publication> publications,
                  std::span<const Taken> taken, Fates& fates);
+  void send_outside(const std::string& target, std::span<const Publication> publications,
+                    std::span<const Taken> taken, Fates& fates);
   static void note_refusal(const Error& error, std::span<const Taken> taken, Fates& fates);
   Result<Stepped> write_fates(const Fates& fates);
   Result<Tried> try_fates(const Fates& fates) const;
