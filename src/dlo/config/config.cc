@@ -303,6 +303,10 @@ std::vector<ShownSetting> show_config(const Config& config, const std::string& f
       for (const RedirectRule& each : config.redirects) {
         text += (text.empty() ? "" : "; ") + print(each);
       }
+    } else if (name.starts_with("collectors.")) {
+      for (const CollectorSettings& each : config.collectors) {
+        if (name == "collectors." + each.name) text = describe(each);
+      }
     } else {
       text = describe_section(config.rules, name);
     }
@@ -318,6 +322,7 @@ std::vector<std::string> needs_restart(const Config& before, const Config& after
       changed.emplace_back(key.path);
     }
   }
+  if (before.collectors != after.collectors) changed.emplace_back("collectors");
   return changed;
 }
 

@@ -41,6 +41,17 @@ struct ExecutorSettings {
   bool operator==(const ExecutorSettings&) const = default;
 };
 
+/// A dead-letter queue that is drained into the office, as configured.
+struct CollectorSettings {
+  std::string name;
+  std::string queue;
+  std::string source{};  // of what it finds; its name, unless somebody says otherwise
+  std::string origin{};  // where all of it failed; empty: as its headers tell
+  std::string profile{default_profile_name};
+  bool operator==(const CollectorSettings&) const = default;
+};
+[[nodiscard]] std::string describe(const CollectorSettings& collector);
+
 /// Every setting with its value and where it came from. A value: two can be compared.
 class Config {
  public:
@@ -59,6 +70,7 @@ class Config {
   /// Profiles and overrides as configured; the settings above that concern them are worked in.
   ProfileBook rules;
   std::vector<ExecutorSettings> executors;
+  std::vector<CollectorSettings> collectors;
   std::vector<RedirectRule> redirects;  // of replays, in order
   /// Lines of the file in which `profiles.NAME` and `sources.NAME` stand.
   std::map<std::string, std::size_t> sections;

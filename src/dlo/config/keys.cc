@@ -94,6 +94,21 @@ std::vector<ConfigKey> vault_keys() {
   };
 }
 
+std::vector<ConfigKey> rabbitmq_keys() {
+  using enum ValueKind;
+  return {
+      {.path = "rabbitmq.address",
+       .kind = text,
+       .about = "The RabbitMQ server of `collectors` and of replays `--to amqp:…`, such as "
+                "`amqp://dlo:PASSWORD@mq.example:5672/vhost`",
+       .secret = true},
+      {"rabbitmq.password_file", text, "", "File with the password, if it is not in the address"},
+      {"rabbitmq.prefetch", count, "512", "Messages of a collector that are here and not yet in the office", 1, 65'535},
+      {"rabbitmq.heartbeat", duration, "10s", "A server that is silent for twice as long is taken for dead", second, hour},
+      {"rabbitmq.confirm_within", duration, "30s", "For RabbitMQ to confirm what was sent; after that it is in doubt, and sent again under the same id", second, 10 * minute},
+  };
+}
+
 std::vector<ConfigKey> service_bus_keys() {
   using enum ValueKind;
   return {
@@ -189,7 +204,7 @@ const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all = server_keys();
     for (auto&& part : {tls_keys(), access_keys(), discard_keys(), job_keys(), search_keys(),
-                        vault_keys(), service_bus_keys(), workflow_keys()}) {
+                        vault_keys(), rabbitmq_keys(), service_bus_keys(), workflow_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "dlo/config/collector_section.h"
 #include "dlo/config/config.h"
 #include "dlo/config/executor_section.h"
 #include "dlo/config/name_sections.h"
@@ -278,6 +279,7 @@ void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompi
   each("event_types", [&](const TextNode& node) { rules.overrides("event_types", node); });
   each("executors", [&](const TextNode& node) { read_executors(node, reading); });
   each("replay", [&](const TextNode& node) { read_replay_section(node, reading); });
+  each("collectors", [&](const TextNode& node) { read_collectors(node, reading); });
 }
 
 std::string describe_section(const ProfileBook& rules, const std::string& path) {
