@@ -58,6 +58,31 @@ class RabbitClient {
     const timeval patience{60, 0};
     check(amqp_consume_message(state_, envelope, &patience, 0));
   }
+  /// A queue from which what is rejected goes to the queue `dead`.
+  void declare_with_dead_letters(const std::string& queue, const std::string& dead) {
+    amqp_table_entry_t entries[2];
+    entries[0].key = amqp_cstring_bytes("x-dead-letter-exchange");
+    entries[0].value.kind = AMQP_FIELD_KIND_UTF8;
+    entries[0].value.value.bytes = amqp_empty_bytes;
+    entries[1].key = amqp_cstring_bytes("x-dead-letter-routing-key");
+    entries[1].value.kind = AMQP_FIELD_KIND_UTF8;
+    entries[1].value.value.bytes = bytes(dead);
+    declare(queue, {2, entries});
+  }
+  /// A consumer that wants none of the next `count`; they must be there.
+  void reject(const std::string& queue, int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto got = amqp_basic_get(state_, 1, bytes(queue), 0);
+      check(got);
+      if (got.reply.id != AMQP_BASIC_GET_OK_METHOD) throw std::runtime_error("nothing there");
+      const auto tag = static_cast<const amqp_basic_get_ok_t*>(got.reply.decoded)->delivery_tag;
+      amqp_message_t message{};
+      check(amqp_read_message(state_, 1, &message, 0));
+      amqp_destroy_message(&message);
+      amqp_basic_reject(state_, 1, tag, 0);
+      amqp_maybe_release_buffers(state_);
+    }
+  }
   std::uint32_t ready(const std::string& queue) {
     const auto* answer = amqp_queue_declare(state_, 1, bytes(queue), 1, 1, 0, 0, amqp_empty_table);
     check(amqp_get_rpc_reply(state_));

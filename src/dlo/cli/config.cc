@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dlo/api/queue_settings.h"
+#include "dlo/cli/collectors.h"
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/output.h"
@@ -38,6 +39,7 @@ void warn_of_targets(Context& context, const std::string& file, const Config& co
   for (const Document& each : *queues) names.push_back(each.key);
   for (std::size_t i = 0; i < config.redirects.size(); ++i) {
     const std::string& to = config.redirects[i].to;
+    if (to.starts_with("amqp:")) continue;  // a queue elsewhere
     if (std::find(names.begin(), names.end(), to) != names.end()) continue;
     const std::string_view close = nearest(to, names);
     context.err << "dlo: warning: "
@@ -75,6 +77,9 @@ int config_check(Context& context, const ConfigArguments& arguments) {
   auto reading = load_config(context, arguments.file);
   if (!reading) return fail(context, reading.error());
   for (ConfigProblem& each : executor_problems(reading->config)) {
+    reading->problems.push_back(std::move(each));
+  }
+  for (ConfigProblem& each : rabbitmq_problems(reading->config)) {
     reading->problems.push_back(std::move(each));
   }
   if (!report_problems(context, arguments.file, *reading)) {

@@ -75,8 +75,10 @@ void add_replay(const Grammar& grammar) {
                       ->alias("requeue");
   const auto arguments = std::make_shared<ReplayArguments>();
   add_bulk(command, arguments->bulk);
-  command->add_option("--to", arguments->to,
-                      "Queue, or exec:NAME for an executor; default: where each came from");
+  command->add_option(
+      "--to", arguments->to,
+      "Queue, amqp:QUEUE or amqp:EXCHANGE/KEY on RabbitMQ, or exec:NAME for an executor; "
+      "default: where each came from");
   command->add_option("--canary", arguments->canary,
                       "Send this many first and wait what becomes of them, then more and more");
   command->add_option("--stop-if-fail", arguments->stop_if_fail,

@@ -1,11 +1,8 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <ostream>
-#include <stop_token>
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
@@ -15,12 +12,14 @@
 #include "dlo/api/service.h"
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/audit_head.h"
+#include "dlo/cli/collectors.h"
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/last_look.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/recovery_note.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/server_note.h"
+#include "dlo/cli/signals.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/clock.h"
 #include "dlo/json/writer.h"
@@ -106,47 +105,6 @@ std::string node_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "local";
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP everywhere and hands them to one thread: no work in a handler.
-/// Until `opened` the first two end the process at once: nothing was acknowledged yet, and a
-/// migration that is cut short begins again.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
-    sigaddset(&set_, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
-    opening_ = std::jthread([](const std::stop_token& stop) { end_process_on_signal(stop); });
-  }
-  void opened() {
-    opening_.request_stop();
-    if (opening_.joinable()) opening_.join();
-  }
-  /// Zero: none came in that time.
-  int wait(std::chrono::seconds at_most) {
-    const timespec time{static_cast<time_t>(at_most.count()), 0};
-    const int number = sigtimedwait(&set_, nullptr, &time);
-    return number < 0 ? 0 : number;
-  }
-
- private:
-  static void end_process_on_signal(const std::stop_token& stop) {
-    constexpr timespec a_moment{0, 20'000'000};
-    sigset_t ending{};
-    sigemptyset(&ending);
-    for (const int each : {SIGINT, SIGTERM}) sigaddset(&ending, each);
-    while (!stop.stop_requested()) {
-      const int number = sigtimedwait(&ending, nullptr, &a_moment);
-      if (number > 0) std::_Exit(128 + number);
-    }
-  }
-
-  sigset_t set_{};
-  std::jthread opening_;
-};
-
 /// A queue may still be declared: no reason to refuse, and one to speak up.
 void warn_of_redirects(Context& context, const api::Service& service) {
   for (const Error& each : service.lost_redirects()) {
@@ -157,9 +115,10 @@ void warn_of_redirects(Context& context, const api::Service& service) {
 /// Takes over what may change while the server runs: all of it, or nothing and the reasons.
 class Reloader {
  public:
-  Reloader(Context& context, const ServeArguments& arguments, Config config)
+  Reloader(Context& context, const ServeArguments& arguments, Config config, Collectors& collectors)
       : context_(context),
         arguments_(arguments),
+        collectors_(collectors),
         file_(arguments.config),
         config_(std::move(config)),
         in_force_(config_.file_sha256) {}
@@ -174,10 +133,14 @@ class Reloader {
     if (auto shown = show_certificate(server, reading->config); !shown) {
       return keep(shown.error().detail);
     }
-    if (const auto used = service.use(reading->config.rules, reading->config.redirects); !used) {
+    auto used = collectors_.use(reading->config.rules);
+    if (used) used = service.use(reading->config.rules, reading->config.redirects);
+    if (!used) {
       (void)show_certificate(server, config_);
+      (void)collectors_.use(decides_);
       return keep(used.error().detail);
     }
+    decides_ = reading->config.rules;
     warn_of_redirects(context_, service);
     for (const std::string& path : needs_restart(config_, reading->config)) {
       context_.err << "dlo: " << path << " changed; it is taken over when the server is restarted."
@@ -212,9 +175,11 @@ class Reloader {
 
   Context& context_;
   const ServeArguments& arguments_;
+  Collectors& collectors_;
   std::string file_;
   Config config_;         // as the server was started
   std::string in_force_;  // the digest of the file whose rules hold
+  ProfileBook decides_{config_.rules};
 };
 
 /// What the configuration says of the service.
@@ -328,6 +293,11 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   if (!queues) return fail(context, queues.error());
   tell_recovery(context.err, context.data, (*queues)->recovery());
   kept = what_is_kept((*queues)->recovery());
+  auto outside = rabbitmq_targets(config);
+  if (!outside) return fail(context, outside.error());
+  chosen.outside = std::move(*outside);
+  Collectors collectors;
+  chosen.collected = [&collectors] { return collectors.list(); };
   api::Service service(*opened.office, queues->get(), clock, chosen);
   for (const Error& trouble : service.troubles()) {
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
@@ -343,9 +313,13 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   const std::string place = opened.place.empty() ? "'" + context.data + "'" : opened.place;
   context.out << "dlo serves the office in " << place << " on " << url
               << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
-  Reloader reloader(context, arguments, config);
+  Reloader reloader(context, arguments, config, collectors);
+  const auto collecting =
+      collectors.start(context, config, {service.office(), clock, chosen.origin});
+  if (!collecting) return fail(context, collecting.error());
   run_until_stopped(context, signals, reloader, {service, **server, *opened.office, clock},
                     config.duration("server.drain"));
+  collectors.stop();
   const auto closed = (*queues)->close();
   return closed ? exit_ok : fail(context, closed.error());
 }
@@ -355,6 +329,9 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
 int serve(Context& context, const ServeArguments& arguments) {
   auto reading = load_config(context, arguments.config);
   if (!reading) return fail(context, reading.error());
+  for (ConfigProblem& each : rabbitmq_problems(reading->config)) {
+    reading->problems.push_back(std::move(each));
+  }
   if (!report_problems(context, arguments.config, *reading)) return exit_error;
   Config& config = reading->config;
   take_flags(config, arguments);

@@ -16,6 +16,17 @@ std::string path_of(const SourceArguments& arguments, const char* act = nullptr)
   return address.text();
 }
 
+/// What is worth a look: paused, or a collector that does not collect.
+std::string state_of(const JsonValue& source) {
+  if (is_true(source, "paused")) return "paused";
+  for (const JsonValue& each : member(source, "collectors").items) {
+    const std::string state = text_of(each, "state");
+    if (state != "collecting") return state;
+    if (!text_of(each, "trouble").empty()) return "trouble";
+  }
+  return "";
+}
+
 Table table_of(const Context& context, const std::vector<JsonValue>& sources) {
   Table table({{"SOURCE"},
                {"KIND"},
@@ -29,21 +40,29 @@ Table table_of(const Context& context, const std::vector<JsonValue>& sources) {
   for (const JsonValue& each : sources) {
     table.add({text_of(each, "source"), text_of(each, "kind"), text_of(each, "open"),
                text_of(each, "total"), text_of(each, "ready"), text_of(each, "leased"),
-               when(context, time_of(each, "oldest")), text_of(each, "profile"),
-               is_true(each, "paused") ? "paused" : ""});
+               when(context, time_of(each, "oldest")), text_of(each, "profile"), state_of(each)});
   }
   return table;
+}
+
+void print_collector(Context& context, const JsonValue& collector) {
+  const std::string trouble = text_of(collector, "trouble");
+  context.out << "collector " << printable(text_of(collector, "name")) << ": "
+              << text_of(collector, "broker") << " queue " << printable(text_of(collector, "queue"))
+              << ", " << text_of(collector, "state") << ", " << text_of(collector, "collected")
+              << " collected" << (trouble.empty() ? "" : ": " + printable(trouble)) << "\n";
 }
 
 void print_source(Context& context, const JsonValue& source) {
   print_one(context, source, "source", [&] {
     for (const JsonMember& each : source.members) {
       const std::string value = text_of(source, each.name);
-      if (value.empty()) continue;
+      if (value.empty() || each.value.kind == JsonKind::array) continue;
       context.out << each.name
                   << std::string(each.name.size() < 10 ? 10 - each.name.size() : 1, ' ')
                   << printable(value) << "\n";
     }
+    for (const JsonValue& each : member(source, "collectors").items) print_collector(context, each);
   });
 }
 
