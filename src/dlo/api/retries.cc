@@ -251,6 +251,7 @@ HttpResponse Retries::force(const Request& request, bool open) {
   const Change note = audit_of(request, open ? "circuit.open" : "circuit.close", name, said.take());
   if (const auto noted = parts_.office.apply({&note, 1}); !noted) return problem_of(noted.error());
   found->breaker.force(open, request.now);
+  if (!open && processor_ != nullptr) processor_->circuit_closed(request.now);
   return statistics();
 }
 

@@ -6,6 +6,14 @@
 #include "dlo/engine/trail.h"
 
 namespace dlo {
+namespace {
+
+/// Not run, for whoever runs it takes nothing now.
+bool is_put_off(const Abandoned& ending) {
+  return !ending.increment_count && ending.error.empty();
+}
+
+}  // namespace
 
 /// Without the claim, and the start if there was one (I8).
 Counters OfficeSource::unclaimed(const Held& held) {
@@ -36,6 +44,7 @@ Transition OfficeSource::ending_of(const Held& held, const Settlement& settlemen
       move.counters->abandon += move.counters->abandon != UINT32_MAX;
     }
     move.next_retry_at = abandoned->again_at;
+    if (is_put_off(*abandoned) && held.calls != put_off_.calls()) move.next_retry_at = now;
     if (!abandoned->error.empty()) {
       move.failure = Failure{};
       move.failure->type = abandoned_type;
@@ -79,9 +88,26 @@ Result<SettleAnswer> OfficeSource::settle_one(const Settlement& settlement, Time
       answer.settled = Settled::lease_lost;
     }
   }
-  const std::lock_guard lock(mutex_);
-  held_.erase(settlement.lease);
+  forget_held({&settlement, 1}, now);
   return answer;
+}
+
+void OfficeSource::forget_held(std::span<const Settlement> settlements, TimePoint now) {
+  bool called = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Settlement& settlement : settlements) {
+      const auto found = held_.find(settlement.lease);
+      if (found == held_.end()) continue;
+      const auto* abandoned = std::get_if<Abandoned>(&settlement.ending);
+      if (abandoned != nullptr && is_put_off(*abandoned) && abandoned->again_at > now) {
+        put_off_.add(found->second.id, abandoned->again_at);
+        called = called || found->second.calls != put_off_.calls();
+      }
+      held_.erase(found);
+    }
+  }
+  if (called) call_back(now);  // somebody called while that was being written
 }
 
 Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlement> settlements,
@@ -97,8 +123,7 @@ Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlemen
     answers[i].abandon_count = put_ending(*entry, settlements[i], now.wall, changes);
   }
   if (together && (changes.empty() || office_.apply(changes))) {
-    const std::lock_guard lock(mutex_);
-    for (const Settlement& settlement : settlements) held_.erase(settlement.lease);
+    forget_held(settlements, now.wall);
     return answers;
   }
   for (std::size_t i = 0; i < settlements.size(); ++i) {

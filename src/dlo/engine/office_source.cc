@@ -72,6 +72,7 @@ Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request,
   for (const Claim& claim : *claims) {
     deliveries.push_back(delivery_of(claim, now));
     held.push_back(held_of(claim));
+    put_off_.forget(claim.record.id);
     // The lease runs out if that cannot be read now.
     if (auto read = read_on(claim, deliveries.back(), held.back()); !read) return read.error();
   }
@@ -95,6 +96,7 @@ OfficeSource::Held OfficeSource::held_of(const Claim& claim) const {
   held.node = claim.record.node;
   if (options_.rules) held.rules = options_.rules(claim.record);
   held.metadata = claim.record.metadata;
+  held.calls = put_off_.calls();
   return held;
 }
 

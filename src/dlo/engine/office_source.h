@@ -13,6 +13,7 @@
 #include "dlo/broker/broker.h"
 #include "dlo/core/decide.h"
 #include "dlo/engine/due_timer.h"
+#include "dlo/engine/put_off.h"
 #include "dlo/engine/writer.h"
 #include "dlo/store/office.h"
 
@@ -54,6 +55,8 @@ class OfficeSource final : public Broker, public RecordWriter {
                                              Instant now) override;
   Result<SourceStats> stats(Instant now) override;
   void close() noexcept override;
+  /// What was given back because a circuit was open is due now; answers how many that were.
+  std::size_t call_back(TimePoint now) { return put_off_.call_back(office_, now); }
 
   Result<std::optional<DeadLetter>> find_repeat(const Delivery& delivery) override;
   Result<void> name(const Delivery& delivery, DeadLetter& record) override;
@@ -76,6 +79,7 @@ class OfficeSource final : public Broker, public RecordWriter {
     std::optional<TimePoint> started_at{};
     std::shared_ptr<const RuleBook> rules{};
     std::string metadata{};
+    std::uint64_t calls = 0;  // of `put_off_` when it was claimed
   };
   [[nodiscard]] ClaimFrom from() const;
   void wait_for_work(const ReceiveRequest& request, TimePoint now);
@@ -91,6 +95,8 @@ class OfficeSource final : public Broker, public RecordWriter {
                                      TimePoint now) const;
   std::uint32_t put_ending(const Held& held, const Settlement& settlement, TimePoint now,
                            std::vector<Change>& out) const;
+  /// Settled: remembers those that were put off.
+  void forget_held(std::span<const Settlement> settlements, TimePoint now);
   Result<SettleAnswer> settle_one(const Settlement& settlement, TimePoint now);
 
   Office& office_;
@@ -99,6 +105,7 @@ class OfficeSource final : public Broker, public RecordWriter {
   std::condition_variable closed_or_waited_;
   bool closed_ = false;
   std::unordered_map<LeaseToken, Held> held_;
+  PutOff put_off_;
 };
 
 }  // namespace dlo

@@ -39,6 +39,10 @@ Result<Processed> Processor::route_failure(const MessagePtr& message, Failure fa
   return machine_->route_failure(message, std::move(failure), counters);
 }
 
+void Processor::look_again() {
+  machine_->bell.ring();
+}
+
 Classification Processor::classify(const Failure& failure) const {
   return machine_->rules->classifier().classify(failure);
 }

@@ -80,6 +80,9 @@ class Processor {
   [[nodiscard]] Result<Processed> route_failure(const MessagePtr& message, Failure failure,
                                                 Counters counters);
 
+  /// Something outside has changed, a circuit was closed by hand: whoever fetches looks again.
+  void look_again();
+
   [[nodiscard]] Classification classify(const Failure& failure) const;
 
   [[nodiscard]] ProcessorStats stats() const;

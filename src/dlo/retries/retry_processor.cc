@@ -77,4 +77,9 @@ StopReport RetryProcessor::stop() {
   return report;
 }
 
+void RetryProcessor::circuit_closed(TimePoint now) {
+  source_.call_back(now);
+  processor_->look_again();
+}
+
 }  // namespace dlo

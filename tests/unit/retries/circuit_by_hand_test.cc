@@ -1,0 +1,91 @@
+// A circuit that is closed by hand: what waited for it goes on at once.
+
+#include <atomic>
+#include <optional>
+
+#include "retry_room.h"
+
+namespace dlo::testing {
+namespace {
+
+/// Two executors, the circuit of one of which opens after two failures for an hour.
+class ClosedByHand : public RetryRoom {
+ protected:
+  ClosedByHand() {
+    HandlerOptions guarded;
+    guarded.breaker = BreakerPolicy{};
+    guarded.breaker->consecutive = 2;
+    guarded.breaker->cool_down = 1h;
+    on(
+        "prefect",
+        [this](const Message&, const RunContext&) {
+          ++runs;
+          return well ? works() : fails("connection refused");
+        },
+        guarded);
+    on("llamaindex", [](const Message&, const RunContext&) { return works(); });
+    for (int i = 0; i < 6; ++i) {
+      ids.push_back(report("wf_" + std::to_string(i), "timeout", {}, R"({"adapter": "prefect"})"));
+    }
+  }
+  void close_by_hand() {
+    well = true;
+    for (const auto& [name, entry] : executors.table().named()) {
+      entry->breaker.force(false, clock.now());
+    }
+    processor().circuit_closed(clock.now());
+  }
+  int resolved() {
+    int count = 0;
+    for (const RecordId& id : ids) count += status(id) == Status::resolved ? 1 : 0;
+    return count;
+  }
+
+  std::atomic<int> runs{0};
+  std::atomic<bool> well{false};
+  std::vector<RecordId> ids;
+};
+INSTANTIATE_TEST_SUITE_P(Offices, ClosedByHand, ::testing::Values("memory", "sqlite"),
+                         [](const auto& office) { return std::string(office.param); });
+
+TEST_P(ClosedByHand, ACircuitSendsAtOnceWhatWasPutOff) {  // S2-2, R21
+  pass(1min);
+  ASSERT_EQ(runs, 2);
+  close_by_hand();
+  processor().drain();
+  EXPECT_EQ(resolved(), 4) << "no time has passed: only the two that failed wait for their moment";
+  EXPECT_EQ(must(office().aggregate({})).lifetime.manually_retried, 0U);
+}
+
+TEST_P(ClosedByHand, ACircuitLeavesAloneWhatSomebodyMovedMeanwhile) {
+  pass(1min);
+  std::optional<RecordId> moved;
+  for (const RecordId& id : ids) {
+    if (record(id).counters.retry == 0) moved = id;
+  }
+  Transition later;
+  later.id = moved.value();
+  later.to = Status::pending;
+  later.now = clock.now();
+  later.next_retry_at = clock.now() + 5h;
+  const Change change = later;
+  must(office().apply({&change, 1}));
+  close_by_hand();
+  processor().drain();
+  EXPECT_EQ(resolved(), 3);
+  EXPECT_EQ(record(*moved).next_retry_at, clock.now() + 5h);
+}
+
+TEST_P(ClosedByHand, ACircuitDoesNotBringForwardWhatFailedSince) {
+  pass(1min);
+  pass(2h);  // what was put off has run, one after another
+  close_by_hand();
+  processor().drain();
+  for (const RecordId& id : ids) {
+    if (status(id) != Status::pending) continue;
+    EXPECT_GT(record(id).next_retry_at, clock.now());
+  }
+}
+
+}  // namespace
+}  // namespace dlo::testing
