@@ -21,7 +21,21 @@ std::string_view name_of(Effect effect) noexcept {
   return "kept";
 }
 
+/// Of a repeat: what the office has of it.
+std::string_view verdict_of(const TaskAnswer& answer) {
+  if (answer.kept == nullptr) return dlo::name_of(answer.reported->decision.verdict);
+  const bool again = answer.next_retry_at || !answer.waits_for.empty();
+  return dlo::name_of(again ? Verdict(RetryAt{}) : Verdict(DeadLetterAs{}));
+}
+
 void write_verdict(JsonWriter& json, const TaskAnswer& answer) {
+  if (answer.kept != nullptr) {
+    if (answer.next_retry_at) {
+      json.member("retry_at", *answer.next_retry_at).member("next_retry_at", *answer.next_retry_at);
+    }
+    if (answer.waits_for.empty() && !answer.reason.empty()) json.member("reason", answer.reason);
+    return;
+  }
   const Decision& decision = answer.reported->decision;
   if (const auto* death = std::get_if<DeadLetterAs>(&decision.verdict)) {
     json.member("reason", death->reason);
@@ -48,7 +62,8 @@ void write_kept(JsonWriter& json, const TaskAnswer& answer) {
 void write_outcome(JsonWriter& json, const TaskAnswer& answer) {
   const Reported& reported = *answer.reported;
   const Decision& decision = reported.decision;
-  json.member("verdict", dlo::name_of(decision.verdict)).key("stored").boolean(answer.stored);
+  const DeadLetter* const kept = answer.kept.get();
+  json.member("verdict", verdict_of(answer)).key("stored").boolean(answer.stored);
   if (answer.stored) json.key("durable").boolean(answer.durable);
   json.key("id");
   if (answer.id) {
@@ -56,7 +71,8 @@ void write_outcome(JsonWriter& json, const TaskAnswer& answer) {
   } else {
     json.null();
   }
-  json.member("category", decision.category).member("rule", decision.rule);
+  json.member("category", kept != nullptr ? kept->category : decision.category)
+      .member("rule", kept != nullptr ? kept->rule : decision.rule);
   write_verdict(json, answer);
   if (!answer.waits_for.empty()) {
     json.key("waits_for").begin_array();
@@ -66,7 +82,9 @@ void write_outcome(JsonWriter& json, const TaskAnswer& answer) {
   }
   if (reported.rules != nullptr) {
     json.member("policy", answer.policy);
-    json.member("limit", std::uint64_t{reported.rules->limit_for(decision.category)});
+    json.member("limit",
+                std::uint64_t{kept != nullptr ? kept->limit
+                                              : reported.rules->limit_for(decision.category)});
   }
   write_kept(json, answer);
   if (answer.stored) json.member("effect", name_of(reported.effect));

@@ -8,6 +8,8 @@
 #include "dlo/core/fallback.h"
 #include "dlo/core/id.h"
 #include "dlo/core/spelling.h"
+#include "dlo/retries/task_answers.h"
+#include "dlo/store/rules.h"
 
 namespace dlo {
 namespace {
@@ -22,43 +24,6 @@ Id128 random_id() {
 /// `wf_` and 12 digits, for tasks that nobody named.
 std::string new_task_id() {
   return "wf_" + to_string(random_id()).substr(0, 12);
-}
-
-void refuse(TaskAnswer& answer, std::string code, Error error) {
-  answer.reason = error.detail;
-  answer.refusal = TaskRefusal{std::move(code), std::move(error)};
-}
-
-void refuse(TaskAnswer& answer, Error error) {
-  std::string code(name_of(error.code));
-  refuse(answer, std::move(code), std::move(error));
-}
-
-/// What was decided, as whoever reported it is told.
-void tell(TaskAnswer& answer, const TaskReport& report, Reported reported) {
-  const Decision& decision = reported.decision;
-  answer.stored = answer.dlq_enqueued = reported.record.has_value();
-  answer.id = reported.record;
-  if (reported.record) {
-    const std::string& id = report.report.message->id;
-    answer.dlq_task_id = id.empty() ? to_string(*reported.record) : id;
-  }
-  if (reported.rules != nullptr)
-    answer.policy = print(reported.rules->policy_for(decision.category));
-  if (const auto* death = std::get_if<DeadLetterAs>(&decision.verdict)) {
-    answer.reason = death->reason;
-  } else if (const auto* again = std::get_if<RetryAt>(&decision.verdict)) {
-    if (reported.record) answer.next_retry_at = again->when;
-  } else if (const auto* rejected = std::get_if<RejectToCaller>(&decision.verdict)) {
-    answer.reason = rejected->reason;
-  }
-  answer.reported = std::move(reported);
-}
-
-TaskAnswer answer_to(const TaskReport& report) {
-  TaskAnswer answer;
-  answer.error = report.error.empty() ? report.report.failure.text : report.error;
-  return answer;
 }
 
 /// What a caller may leave out.
@@ -177,15 +142,46 @@ void TaskDesk::write_one(ReportDesk& desk, const TaskReport& report, TaskAnswer&
 
 void TaskDesk::told(TaskAnswer& answer, const TaskReport& report, Reported reported) {
   if (reported.record) intake_.persisted();
+  const bool merged = reported.record && reported.effect == Effect::merged;
   tell(answer, report, std::move(reported));
+  if (!merged) return;
+  // If that cannot be read now it stays with what was decided.
+  if (auto detail = parts_.office.get(*answer.id)) {
+    tell_kept(answer, report, std::make_shared<DeadLetter>(std::move(detail->record)));
+  }
 }
 
-void TaskDesk::reject(TaskAnswer& answer, const Error& met) {
+bool TaskDesk::is_repeat(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
+                         const Also& also) {
+  auto draft = desk.draw_up({report.report});
+  if (!draft || !draft->places.front()) return false;
+  const DeadLetter& drawn = *std::get<Append>(draft->changes[*draft->places.front()]).record;
+  auto detail = parts_.office.get(drawn.id);
+  if (!detail || effect_of(&detail->record, drawn) != AppendEffect::merge) return false;
+  Reported reported = std::move(draft->answers.front());
+  reported.effect = Effect::merged;
+  TaskAnswer told = answer;
+  tell(told, report, std::move(reported));
+  tell_kept(told, report, std::make_shared<DeadLetter>(std::move(detail->record)));
+  std::vector<Change> changes;
+  if (also) also(told, changes);
+  if (!changes.empty()) {
+    if (const auto applied = parts_.office.apply(changes); !applied) {
+      reject(answer, applied.error());
+      return true;
+    }
+  }
+  intake_.persisted();
+  answer = std::move(told);
+  return true;
+}
+
+void TaskDesk::reject(TaskAnswer& answer, Error met) {
   if (met.code != Code::invalid_argument) {
     intake_.rejected();
     shelf_.note_rejected();
   }
-  refuse(answer, met);
+  refuse(answer, std::move(met));
 }
 
 std::optional<Error> TaskDesk::in_the_way(const Profile& profile) {
@@ -219,7 +215,12 @@ bool TaskDesk::put_on_shelf(ReportDesk& desk, const TaskReport& report, TaskAnsw
     }
     answer.durable = false;
   }
+  const bool merged = reported.record && reported.effect == Effect::merged;
   tell(answer, report, std::move(reported));
+  if (!merged) return true;
+  if (const auto there = shelf_.find(to_string(*answer.id))) {
+    tell_kept(answer, report, there->record);
+  }
   return true;
 }
 
@@ -228,9 +229,11 @@ void TaskDesk::report_at(ReportDesk& desk, std::vector<TaskReport>& reports, con
   const Profile& profile = desk.rules().profile();
   const auto before = in_the_way(profile);
   const auto room = before ? Result<ReportIntake::Places>(*before) : intake_.places(profile);
+  const bool tight = room && room->free < places.size();
   std::vector<Report> written;
   Places let_in;
   for (const std::size_t place : places) {
+    if (tight && is_repeat(desk, reports[place], answers[place], {})) continue;  // needs no room
     if (!room) {
       not_written(desk, reports[place], answers[place], room.error());
     } else if (let_in.size() < room->free) {
@@ -271,6 +274,7 @@ void TaskDesk::write_waiting(ReportDesk& desk, const TaskReport& report, TaskAns
     return refuse(answer, "cycle", ticket.error());
   }
   if (!ticket) return reject(answer, ticket.error());
+  if (is_repeat(desk, report, answer, also)) return dependencies.forget(*ticket);
   bool waits = false;
   write_one(desk, report, answer, [&](const TaskAnswer& told, std::vector<Change>& changes) {
     TaskAnswer held = told;
@@ -306,6 +310,9 @@ void TaskDesk::write_alone(ReportDesk& desk, const TaskReport& report, TaskAnswe
     not_written(desk, report, answer, room.error());
   } else if (!room) {
     reject(answer, room.error());
+  } else if ((room->free == 0 || (also && report.depends_on.empty())) &&
+             is_repeat(desk, report, answer, also)) {
+    return;
   } else if (room->free == 0) {
     intake_.refused_as_full();
     refuse(answer, ReportIntake::full(profile));

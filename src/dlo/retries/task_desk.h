@@ -79,7 +79,12 @@ class TaskDesk {
                      const Also& also);
   void write_one(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer, const Also& also);
   void told(TaskAnswer& answer, const TaskReport& report, Reported reported);
-  void reject(TaskAnswer& answer, const Error& met);
+  /// True: the office has this very failure already, and `answer` says as what. Writes nothing but
+  /// what `also` adds.
+  [[nodiscard]] bool is_repeat(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
+                               const Also& also);
+  /// The office did not take it.
+  void reject(TaskAnswer& answer, Error met);
   /// What the office could not take: kept in memory if the profile says so, else refused.
   void not_written(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
                    const Error& met);

@@ -74,6 +74,27 @@ TEST_F(RetriesTest, AReportedTaskIsStoredAndItsNextRetryIsKnown) {  // S2-16, S2
   EXPECT_EQ(form.at("metadata.slos.max_delay_minutes"), "15");  // S2-44
 }
 
+TEST_F(RetriesTest, ATaskReportedAgainIsToldWhatIsKept) {  // S2-16, R2-6
+  const Told first = report(R"("task_id":"t","error":"timeout","policy":"linear","max_retries":5)");
+  ASSERT_EQ(first.status(), 201) << first;
+  clock_.advance(1min);
+  for (const bool keyed : {false, true}) {
+    const Told again =
+        say("POST", "/v1/dead-letters",
+            R"({"source":"workflows","profile":"workflow","task_id":"t","error":"access denied",)"
+            R"("policy":"immediate","max_retries":1})",
+            keyed ? Headers{{"Idempotency-Key", "k"}} : Headers{});
+    EXPECT_EQ(again.status(), 200) << again;
+    EXPECT_EQ(again.at("effect"), "merged");
+    EXPECT_EQ(again.at("verdict"), first.at("verdict"));
+    EXPECT_EQ(again.at("category"), "network");
+    EXPECT_EQ(again.at("policy"), "linear base=5m");
+    EXPECT_EQ(again.at("limit"), "5");
+    EXPECT_EQ(again.at("next_retry_at"), first.at("next_retry_at"));
+    EXPECT_EQ(again.at("error"), "access denied") << "the caller's own";
+  }
+}
+
 TEST_F(RetriesTest, ATaskWithoutANameGetsOne) {
   const Told told = report(R"("task":{},"error":"busy")");
   EXPECT_TRUE(told.at("dlq_task_id").starts_with("wf_")) << told;

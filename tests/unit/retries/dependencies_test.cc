@@ -231,6 +231,25 @@ TEST_P(DependenciesTest, AReportThatIsRepeatedWaitsOnce) {
   EXPECT_EQ(run(), (Names{"a", "b"}));
 }
 
+TEST_P(DependenciesTest, ARepeatThatNamesOthersIsToldForWhomItWaits) {
+  report("a", {}, "linear");
+  report("x", {}, "linear");
+  report("b", {"a"});
+  const TaskAnswer others = report("b", {"x"});
+  EXPECT_TRUE(others.stored);
+  EXPECT_EQ(others.waits_for, Names{"a"}) << "as it was handed over first";
+  EXPECT_NE(others.reason.find("\"a\""), std::string::npos) << others.reason;
+  report("c", {}, "linear");
+  const TaskAnswer late = report("c", {"x"});
+  EXPECT_TRUE(late.waits_for.empty());
+  EXPECT_EQ(late.next_retry_at, clock.now() + 5min);
+  EXPECT_NE(late.reason.find("waits for nobody"), std::string::npos) << late.reason;
+  kill_and_start();
+  EXPECT_EQ(waits_->numbers().waiting, 1U);
+  clock.advance(5min);
+  EXPECT_EQ(run().back(), "b");
+}
+
 TEST_P(DependenciesTest, WhatIsNotWrittenWaitsForNothing) {
   writes_left_ = 0;
   EXPECT_EQ(report("b", {"a"}).refusal.value().code, "unavailable");

@@ -108,6 +108,49 @@ TEST_P(TaskDeskTest, WhatIsNotKeptComesBackWithTheReasonAndTheError) {  // S2-9,
   EXPECT_EQ(disabled.error, "busy");
 }
 
+TEST_P(TaskDeskTest, ARepeatIsToldWhatIsKeptAndNotWhatItAsksFor) {  // S2-16, R2-6
+  TaskReport first = failed("t", "Connection timeout");
+  first.asked = ask("linear", 5);
+  const auto id = desk().report(first).id;
+  clock.advance(1min);
+  TaskReport second = failed("t", "access denied");
+  second.asked = ask("immediate", 1);
+  std::vector<TaskAnswer> answers = desk().report_all({second});
+  answers.push_back(desk().report(second));
+  int written = 0;
+  answers.push_back(desk().report(second, [&](const TaskAnswer& told, std::vector<Change>&) {
+    ++written;
+    EXPECT_EQ(told.policy, "linear base=5m") << "what is written with it says the same";
+  }));
+  EXPECT_EQ(written, 1);
+  for (const TaskAnswer& answer : answers) {
+    EXPECT_TRUE(answer.stored && answer.dlq_enqueued && answer.durable);
+    EXPECT_EQ(answer.id, id);
+    EXPECT_EQ(answer.reported.value().effect, Effect::merged);
+    EXPECT_EQ(answer.policy, "linear base=5m");
+    EXPECT_EQ(answer.next_retry_at, clock.now() + 4min);
+    EXPECT_EQ(answer.error, "access denied") << "the caller's own";
+    ASSERT_NE(answer.kept, nullptr);
+    EXPECT_EQ(answer.kept->limit, 5U);
+    EXPECT_EQ(answer.kept->category, "network");
+  }
+}
+
+TEST_P(TaskDeskTest, ARepeatOfATaskThatIsKeptNeedsNoRoom) {  // S2-10
+  Profile full = must(find_profile("workflow"));
+  full.capacity.records = 1;
+  rules_.set(full);
+  EXPECT_TRUE(hand_over("a", "busy").stored);
+  EXPECT_EQ(hand_over("b", "busy").refusal.value().code, "full");
+  const TaskAnswer again = hand_over("a", "busy");
+  EXPECT_TRUE(again.stored) << again.reason;
+  EXPECT_EQ(again.dlq_task_id, "a");
+  const auto answers = desk().report_all({failed("a", "busy"), failed("c", "busy")});
+  EXPECT_TRUE(answers[0].stored) << answers[0].reason;
+  EXPECT_EQ(answers[1].refusal.value().code, "full");
+  EXPECT_EQ(desk().intake().counts()["refused_full"], 2U);
+}
+
 TEST_P(TaskDeskTest, ReportsOfManyKindsAreAnsweredOneByOne) {
   TaskReport odd = failed("b", "busy");
   odd.profile = "wurkflow";
