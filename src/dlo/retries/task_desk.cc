@@ -7,6 +7,7 @@
 #include "dlo/core/dependencies.h"
 #include "dlo/core/fallback.h"
 #include "dlo/core/id.h"
+#include "dlo/core/retention.h"
 #include "dlo/core/spelling.h"
 #include "dlo/retries/task_answers.h"
 #include "dlo/store/rules.h"
@@ -38,6 +39,15 @@ void fill_in(TaskReport& task, bool named) {
   if (request_of(message->headers) != task.asked) put_request(message->headers, task.asked);
   if (depends_on(message->headers).empty()) put_depends_on(message->headers, task.depends_on);
   report.message = std::move(message);
+}
+
+/// In memory they count as in the office; only what memory itself cannot hold is its trouble.
+bool refuse_if_full(ReportIntake& intake, const FallbackShelf& shelf, const Profile& profile,
+                    TaskAnswer& answer) {
+  if (places_left(profile.capacity, {intake.last_open() + shelf.size(), 0}) > 0) return false;
+  intake.refused_as_full();
+  refuse(answer, ReportIntake::full(profile));
+  return true;
 }
 
 }  // namespace
@@ -181,7 +191,9 @@ void TaskDesk::reject(TaskAnswer& answer, Error met) {
     intake_.rejected();
     shelf_.note_rejected();
   }
-  refuse(answer, std::move(met));
+  if (met.code != Code::full) return refuse(answer, std::move(met));
+  met.code = Code::unavailable;  // not the limit of a profile: nobody can write here
+  refuse(answer, "disk_full", std::move(met));
 }
 
 std::optional<Error> TaskDesk::in_the_way(const Profile& profile) {
@@ -207,7 +219,9 @@ bool TaskDesk::put_on_shelf(ReportDesk& desk, const TaskReport& report, TaskAnsw
     one.changes = std::move(draft->changes);
     const auto kept =
         shelf_.add(std::move(one), desk.rules().profile().capacity, intake_.last_open());
-    if (kept == FallbackShelf::Kept::no_room) return false;
+    if (kept == FallbackShelf::Kept::no_room) {
+      return refuse_if_full(intake_, shelf_, desk.rules().profile(), answer);
+    }
     if (kept == FallbackShelf::Kept::merged) {
       reported.effect = Effect::merged;
     } else {
@@ -272,6 +286,10 @@ void TaskDesk::write_waiting(ReportDesk& desk, const TaskReport& report, TaskAns
   const auto ticket = dependencies.begin(*report.report.message);
   if (!ticket && ticket.error().code == Code::conflict) {
     return refuse(answer, "cycle", ticket.error());
+  }
+  if (!ticket && ticket.error().code == Code::full) {
+    intake_.refused_as_full();
+    return refuse(answer, ticket.error());
   }
   if (!ticket) return reject(answer, ticket.error());
   if (is_repeat(desk, report, answer, also)) return dependencies.forget(*ticket);

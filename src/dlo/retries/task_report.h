@@ -27,7 +27,7 @@ struct TaskReport {
 
 /// Why a report was not kept.
 struct TaskRefusal {
-  std::string code;  // full, unavailable, dlq_disabled, cycle, not_found (the profile), ...
+  std::string code;  // full, disk_full, unavailable, dlq_disabled, cycle, not_found (profile), ...
   Error error;
 };
 

@@ -47,6 +47,17 @@ class FallbackTest : public Asking {
                               }};
 };
 
+TEST_F(FallbackTest, AFullDiskHasACodeOfItsOwn) {  // issue 5, R20
+  fault_ = Code::full;
+  const Told told = report("t1", "workflow+safe");
+  EXPECT_EQ(told.status(), 503) << told;
+  EXPECT_EQ(told.at("code"), "disk_full");
+  EXPECT_EQ(told.at("error"), "busy");
+  const Told lines =
+      say("POST", "/v1/dead-letters", body("t2", "workflow+safe"), {{"Idempotency-Key", "k"}});
+  EXPECT_EQ(lines.at("code"), "disk_full") << lines;
+}
+
 TEST_F(FallbackTest, AReportInMemoryIsAnsweredAsSuchAndWrittenWhenTheOfficeIsBack) {
   EXPECT_EQ(report("t0").at("durable"), "true");
   fault_ = Code::unavailable;

@@ -162,7 +162,7 @@ TEST_F(OfficeHealthTest, AServerWithoutRoomAsksForNoMoreUntilThereIsSome) {
   EXPECT_EQ(say("POST", "/v1/dead-letters", R"({"source":"orders","error":"boom"})",
                 {{"Idempotency-Key", "k"}})
                 .status(),
-            507);
+            503);
   EXPECT_EQ(get("/readyz").at("status"), "full");
   EXPECT_EQ(get("/healthz").status(), 200) << "it lives, and a restart would not help";
   fault_ = std::nullopt;

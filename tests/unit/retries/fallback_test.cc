@@ -155,9 +155,10 @@ TEST_P(FallbackTest, AShelfThatIsFullRejects) {  // S2-10
   EXPECT_TRUE(report("t2").stored);
   const TaskAnswer refused = report("t3");
   EXPECT_FALSE(refused.stored);
-  EXPECT_EQ(refused.refusal.value().code, "unavailable");
+  EXPECT_EQ(refused.refusal.value().code, "full") << "that is what stands in its way";
   EXPECT_EQ(refused.error, "busy");
-  EXPECT_EQ(counted("rejected"), 1U);
+  EXPECT_EQ(counted("refused_full"), 1U);
+  EXPECT_EQ(counted("rejected"), 0U);
   broken_->reads_too = true;
   EXPECT_FALSE(report("t4").stored) << "it remembers how many there were";
   broken_->fault.reset();
@@ -187,6 +188,21 @@ TEST_P(FallbackTest, TheSafeProfileRejectsAndLeavesNoPhantom) {
   broken_->fault.reset();
   EXPECT_FALSE(shelf().settle());
   EXPECT_EQ(kept(), 0U);
+}
+
+TEST_P(FallbackTest, AFullDiskIsAnotherReasonThanAFullOffice) {  // issue 5, R20
+  broken_->fault = Code::full;
+  const TaskAnswer refused = report("t1", "workflow+safe");
+  EXPECT_FALSE(refused.stored);
+  EXPECT_EQ(refused.refusal.value().code, "disk_full");
+  EXPECT_EQ(refused.refusal.value().error.code, Code::unavailable);
+  EXPECT_NE(refused.reason.find("no luck with the disk"), std::string::npos) << refused.reason;
+  EXPECT_EQ(refused.error, "busy");
+  EXPECT_EQ(counted("rejected"), 1U);
+  EXPECT_TRUE(report("t2").stored) << "in memory";
+  const auto batch = desk_->report_all({failed("t3", "workflow+safe"), failed("t4")});
+  EXPECT_EQ(batch[0].refusal.value().code, "disk_full");
+  EXPECT_TRUE(batch[1].stored);
 }
 
 TEST_P(FallbackTest, WhatTheOfficeRefusesForGoodIsRefused) {
