@@ -239,7 +239,13 @@ void Workshop::conclude(Item& item, Outcome outcome, Slot::StopCause cause, Time
                         Millis timeout) {
   const TimePoint now = parts_.clock.now();
   if (item.lost.load()) {
-    report(item, outcome.kind == OutcomeKind::ok, now);
+    const bool ok = outcome.kind == OutcomeKind::ok;
+    if (!ok && cause == Slot::StopCause::lease) {
+      // Told to stop, for somebody has moved the record: that says nothing about its handler.
+      item.entry->breaker.take_back(item.ticket, now);
+    } else {
+      report(item, ok, now);
+    }
     release(item);  // the settler forgets it
     return;
   }

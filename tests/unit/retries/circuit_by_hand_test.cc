@@ -87,5 +87,45 @@ TEST_P(ClosedByHand, ACircuitDoesNotBringForwardWhatFailedSince) {
   }
 }
 
+/// What is archived or discarded while it runs is told to stop; that its executor then says it
+/// failed is no sign of trouble there.
+class Overruled : public RetryRoom {};
+INSTANTIATE_TEST_SUITE_P(Offices, Overruled, ::testing::Values("memory", "sqlite"),
+                         [](const auto& office) { return std::string(office.param); });
+
+TEST_P(Overruled, ARunThatAPersonEndedIsNoFailureOfItsExecutor) {  // issue 5
+  std::atomic<bool> runs{false};
+  std::atomic<bool> stopped{false};
+  HandlerOptions guarded;
+  guarded.breaker = BreakerPolicy{};
+  on(
+      "llamaindex",
+      [&](const Message&, const RunContext& context) {
+        runs = true;
+        EXPECT_TRUE(eventually([&] { return context.stop.stop_requested(); }));
+        stopped = true;
+        return fails("stopped");
+      },
+      guarded);
+  const RecordId id = report("wf_1", "flaky", ask("immediate", 3));
+  processor().start();
+  ASSERT_TRUE(eventually([&] { return runs.load(); }));
+  Transition archive;
+  archive.id = id;
+  archive.to = Status::archived;
+  archive.now = clock.now();
+  const Change change = archive;
+  must(office().apply({&change, 1}));
+  ASSERT_TRUE(eventually([&] {
+    clock.advance(1s);
+    return stopped.load();
+  }));
+  ASSERT_TRUE(eventually([&] { return processor().stats().in_flight == 0; }));
+  const Breaker circuit = executors.table().named().begin()->second->breaker.snapshot();
+  EXPECT_EQ(circuit.in_a_row, 0U);
+  EXPECT_EQ(circuit.calls, 0U);
+  EXPECT_EQ(status(id), Status::archived);
+}
+
 }  // namespace
 }  // namespace dlo::testing
