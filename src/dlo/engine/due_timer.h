@@ -36,6 +36,18 @@ class DueTimer {
     moved_.notify_all();
   }
 
+  /// Somebody wants something now, whatever the pace.
+  void hurry() {
+    {
+      const std::lock_guard lock(mutex_);
+      const TimePoint now = clock_.now();
+      if (!noted_ || now < *noted_) noted_ = now;
+      if (next_ && *next_ <= now) return;
+      next_ = now;
+    }
+    moved_.notify_all();
+  }
+
   /// The office is about to be asked.
   void begin() {
     const std::lock_guard lock(mutex_);

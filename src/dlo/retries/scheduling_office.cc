@@ -16,13 +16,24 @@ std::optional<TimePoint> scheduled_by(const Change& change) {
   return may_be_due ? std::optional(move->now) : std::nullopt;
 }
 
+/// Somebody set the next retry of one to now, and that was all.
+bool is_by_hand(const Change& change) {
+  const auto* move = std::get_if<Transition>(&change);
+  return move != nullptr && !move->lease && !move->lease_for && !move->reason &&
+         move->to == Status::pending && move->next_retry_at && *move->next_retry_at <= move->now;
+}
+
 }  // namespace
 
 Result<std::vector<Applied>> SchedulingOffice::apply(std::span<const Change> changes) {
   auto applied = inner().apply(changes);
   if (!applied) return applied;
   for (const Change& change : changes) {
-    if (const auto when = scheduled_by(change)) timer_.note(*when);
+    if (is_by_hand(change)) {
+      timer_.hurry();
+    } else if (const auto when = scheduled_by(change)) {
+      timer_.note(*when);
+    }
   }
   return applied;
 }

@@ -374,21 +374,6 @@ TEST_P(RetryRoom, AMillionThatWaitCostNothingBecauseTheOfficeIsAskedWhenSomethin
   EXPECT_EQ(timer().next(), std::nullopt) << "nothing is scheduled any more";
 }
 
-TEST_P(RetryRoom, WithAnIntervalWhatIsDueWaitsForTheNextCycle) {  // S2-14, S2-7
-  std::vector<Millis> at;
-  on("llamaindex", [&](const Message&, const RunContext&) {
-    at.push_back(clock.now() - noon);
-    return works();
-  });
-  interval = 60s;
-  open();
-  report("wf_1", "timeout", ask("fixed base=70s", 3));
-  processor().drain();
-  report("wf_2", "flaky", ask("immediate", 3));
-  pass(5min, 1s);
-  EXPECT_EQ(at, (std::vector<Millis>{60s, 120s}));
-}
-
 TEST_P(RetryRoom, SourcesWithWorkersOfTheirOwnAreLeftToThem) {
   int runs = 0;
   on("llamaindex", [&](const Message&, const RunContext&) {
