@@ -57,7 +57,8 @@ TEST(PushHeaders, AMessageBecomesACloudEvent) {
                                         {"content-type", "application/json"},
                                         {"dlo-id", "00112233445566778899aabbccddeeff"},
                                         {"idempotency-key", "00112233445566778899aabbccddeeff"},
-                                        {"dlo-attempt", "1"}}) {
+                                        {"dlo-attempt", "1"},
+                                        {"dlo-fence", "00000000000000070000000000000009"}}) {
     EXPECT_THAT(headers, Contains(Pair(name, value)));
   }
   EXPECT_THAT(headers, Not(Contains(Key("ce-subject"))));

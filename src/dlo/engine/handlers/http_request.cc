@@ -219,6 +219,7 @@ HttpHeaders push_headers(const Message& message, const RunContext& context,
   out.put("content-type", typed ? message.content_type : "application/octet-stream");
   out.put(std::string(lineage_id_header), id);
   out.put("dlo-attempt", std::to_string(context.counters.attempt));
+  out.put("dlo-fence", to_string(context.fence));
   if (context.counters.replay > 0) {
     out.put(std::string(lineage_replay_header), std::to_string(context.counters.replay));
   }
