@@ -1,5 +1,6 @@
 #include "dlo/cli/config_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -24,6 +25,12 @@ Result<ConfigReading> load_config(const Context& context, const std::string& pat
     }
   }
   return read_config({text, context.environment, re2_compiler()});
+}
+
+Result<ConfigReading> usual_config(const Context& context) {
+  const auto named = std::find_if(context.environment.begin(), context.environment.end(),
+                                  [](const auto& each) { return each.first == "DLO_CONFIG"; });
+  return load_config(context, named == context.environment.end() ? "" : named->second);
 }
 
 std::string problem_text(const std::string& path, const ConfigProblem& problem) {

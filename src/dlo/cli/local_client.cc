@@ -3,15 +3,19 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "dlo/api/service.h"
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/client.h"
+#include "dlo/cli/config_file.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/recovery_note.h"
 #include "dlo/engine/clock.h"
+#include "dlo/regex/re2_compiler.h"
 #include "dlo/server/http_exchange.h"
 
 namespace dlo::cli {
@@ -58,13 +62,21 @@ class Collected final : public HttpExchange {
   bool done_ = false;
 };
 
-/// This process is over before an office could be written again: nothing is kept in memory.
-ProfileBook lasting_rules() {
-  ProfileBook rules;
-  for (Profile profile : builtin_profiles()) {
-    if (profile.store_failure != StoreFailure::memory_fallback) continue;
-    profile.store_failure = StoreFailure::reject;
-    rules.set(std::move(profile));
+/// As configured, but this process is over before an office could be written again: nothing is
+/// kept in memory.
+ProfileBook lasting_rules(const Config& config) {
+  std::vector<std::string> names;
+  for (const Profile& profile : builtin_profiles()) names.push_back(profile.name);
+  constexpr std::string_view section = "profiles.";
+  for (const auto& [name, line] : config.sections) {
+    if (name.starts_with(section)) names.push_back(name.substr(section.size()));
+  }
+  ProfileBook rules = config.rules;
+  for (const std::string& name : names) {
+    auto profile = rules.find(name);
+    if (!profile || profile->store_failure != StoreFailure::memory_fallback) continue;
+    profile->store_failure = StoreFailure::reject;
+    rules.set(std::move(*profile));
   }
   return rules;
 }
@@ -72,7 +84,7 @@ ProfileBook lasting_rules() {
 /// The API in this process, over a data directory.
 class LocalClient final : public Client {
  public:
-  LocalClient(const Context& context, Need need, OpenedOffice opened,
+  LocalClient(const Context& context, Need need, const Config& config, OpenedOffice opened,
               std::unique_ptr<EmbeddedQueues> queues)
       : name_(opened.place.empty() ? "the office in '" + context.data + "'"
                                    : "the office in " + opened.place),
@@ -85,7 +97,12 @@ class LocalClient final : public Client {
     options.owner_asks = true;
     options.masked = std::move(opened.masked);
     options.works_on_jobs = need == Need::work;
-    options.rules = lasting_rules();
+    options.rules = lasting_rules(config);
+    options.regex = re2_compiler();
+    options.retries.enabled = config.flag("workflow.enabled");
+    options.retries.processor = false;
+    options.retries.interval = config.duration("workflow.retry_interval");
+    options.retries.depends_timeout = config.duration("workflow.depends_timeout");
     service_.emplace(*office_, queues_.get(), context.clock == nullptr ? clock_ : *context.clock,
                      options);
   }
@@ -146,9 +163,15 @@ bool has_office(const Context& context) {
 }  // namespace
 
 Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Need need) {
-  const auto settings = office_settings(context);
-  if (!settings) return settings.error();
-  const bool here = settings->address.empty();
+  const auto reading = usual_config(context);
+  if (!reading) return reading.error();
+  // Who only looks is not kept from it by a word that concerns others.
+  if (need == Need::make && !reading->problems.empty()) {
+    return Error{Code::invalid_argument, "cli.config",
+                 "The configuration cannot be used: " + reading->problems.front().text};
+  }
+  const OfficeSettings settings = office_settings(reading->config);
+  const bool here = settings.address.empty();
   Opening options;
   options.read_only = need == Need::look;
   std::error_code ignored;
@@ -157,7 +180,7 @@ Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Nee
   if (here && !options.read_only && need != Need::make && !queues_only && !has_office(context)) {
     return explained({Code::not_found, "cli.connect", ""}, context);
   }
-  auto opened_office = open_office(context.data, options, *settings, context.now);
+  auto opened_office = open_office(context.data, options, settings, context.now);
   if (!opened_office && !here) return opened_office.error();
   if (!opened_office) return explained(opened_office.error(), context);
   std::unique_ptr<EmbeddedQueues> queues;
@@ -169,8 +192,8 @@ Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Nee
     tell_recovery(context.err, context.data, (*opened)->recovery());
     queues = std::move(*opened);
   }
-  return std::unique_ptr<Client>(
-      std::make_unique<LocalClient>(context, need, std::move(*opened_office), std::move(queues)));
+  return std::unique_ptr<Client>(std::make_unique<LocalClient>(
+      context, need, reading->config, std::move(*opened_office), std::move(queues)));
 }
 
 }  // namespace dlo::cli

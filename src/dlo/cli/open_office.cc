@@ -34,10 +34,7 @@ OfficeSettings office_settings(const Config& config) {
 }
 
 Result<OfficeSettings> office_settings(const Context& context) {
-  const auto named = std::find_if(context.environment.begin(), context.environment.end(),
-                                  [](const auto& each) { return each.first == "DLO_CONFIG"; });
-  const auto reading =
-      load_config(context, named == context.environment.end() ? "" : named->second);
+  const auto reading = usual_config(context);
   if (!reading) return reading.error();
   return office_settings(reading->config);
 }
