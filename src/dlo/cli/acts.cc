@@ -9,6 +9,7 @@
 #include "dlo/cli/client.h"
 #include "dlo/cli/job_batch.h"
 #include "dlo/cli/output.h"
+#include "dlo/cli/retry_wait.h"
 #include "dlo/cli/table.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
@@ -132,7 +133,9 @@ int act(Context& context, const std::string& act, const BulkArguments& arguments
   const std::string question = act + " " + std::to_string(ids->size()) + " dead letters?";
   const bool final_act = act == "discard";
   if (final_act && !confirmed(context, arguments.will.yes, question)) return exit_usage;
-  return act_on_each(context, **client, act, *ids, words_of(arguments, act == "resolve"));
+  const std::string words = words_of(arguments, act == "resolve");
+  if (act == "retry" && arguments.will.wait) return retry_and_wait(context, **client, *ids, words);
+  return act_on_each(context, **client, act, *ids, words);
 }
 
 int note(Context& context, const NoteArguments& arguments) {
