@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "dlo/core/dependencies.h"
 #include "dlo/json/fields.h"
 #include "dlo/json/json.h"
 #include "dlo/json/names.h"
@@ -190,10 +193,17 @@ void read_times(JsonFields& fields, DeadLetter& record) {
   record.expires_at = fields.time("expires_at");
 }
 
-void read_lists(JsonFields& fields, DeadLetter& record) {
+/// Tasks that it waits for are in its headers, and only repeated here.
+void read_lists(JsonFields& fields, const Headers& headers, DeadLetter& record) {
+  const auto tasks = depends_on(headers);
   for (const JsonValue& item : fields.items("depends_on")) {
-    const auto id = parse_id(item.text());
-    if (!id) fields.complain("depends_on", "must hold ids of 32 hex digits");
+    const std::string name = item.text();
+    if (std::find(tasks.begin(), tasks.end(), name) != tasks.end()) continue;
+    const auto id = parse_id(name);
+    if (!id) {
+      fields.complain("depends_on",
+                      "must hold ids of 32 hex digits, or tasks of the header dlo-depends-on");
+    }
     record.depends_on.push_back(RecordId{id.value_or(Id128{})});
   }
   for (const JsonValue& item : fields.items("tags")) {
@@ -233,10 +243,10 @@ DeadLetter read_record(JsonFields& fields) {
   record.node = fields.text("node");
   record.build = fields.text("build");
   record.metadata = fields.embedded("metadata");
-  read_lists(fields, record);
-  read_ending(fields, record);
   auto message = std::make_shared<Message>();
   inside(fields, "message", [&message](JsonFields& inner) { *message = read_message(inner); });
+  read_lists(fields, message->headers, record);
+  read_ending(fields, record);
   record.message = std::move(message);
   return record;
 }

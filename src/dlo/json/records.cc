@@ -1,3 +1,4 @@
+#include "dlo/core/dependencies.h"
 #include "dlo/core/encoding.h"
 #include "dlo/json/json.h"
 #include "dlo/json/names.h"
@@ -82,6 +83,11 @@ void write_members(JsonWriter& json, const DeadLetter& record) {
       .embed("metadata", record.metadata);
   json.key("depends_on").begin_array();
   for (const RecordId& id : record.depends_on) json.text(to_string(id));
+  if (record.message != nullptr) {
+    for (const std::string& task : depends_on(record.message->headers)) {
+      if (is_utf8(task)) json.text(task);
+    }
+  }
   json.end_array();
   write_tags(json, record.tags);
   json.key("resolution");

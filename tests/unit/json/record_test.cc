@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <rapidcheck/gtest.h>
 #include <string>
 
 #include "support/must.h"
 #include "unit/json/samples.h"
 
+#include "dlo/core/dependencies.h"
 #include "dlo/json/json.h"
 #include "dlo/json/text/scanner.h"
 
@@ -54,6 +56,17 @@ TEST(RecordJson, HasStableNamesInAStableOrder) {
 TEST(RecordJson, ReadsBackWhatItWrote) {
   const RecordDetail detail = sample_detail();
   EXPECT_EQ(same(must(parse_record_detail(to_json(detail))), detail), "");
+}
+
+TEST(RecordJson, SaysForWhichTasksItWaits) {  // S2-54
+  RecordDetail detail = sample_detail();
+  auto message = std::make_shared<Message>(*detail.record.message);
+  put_depends_on(message->headers, {"wf_a", "wf_b"});
+  detail.record.message = std::move(message);
+  detail.record.depends_on.clear();
+  const std::string text = to_json(detail);
+  EXPECT_THAT(text, HasSubstr(R"("depends_on":["wf_a","wf_b"])"));
+  EXPECT_EQ(same(must(parse_record_detail(text)), detail), "");
 }
 
 RC_GTEST_PROP(RecordJson, EveryRecordSurvivesTheRoundTripByteForByte, ()) {
