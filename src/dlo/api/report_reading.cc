@@ -82,7 +82,7 @@ std::optional<RetryTemplate> read_template(JsonFields& fields, const RetryNames&
   if (!fields.has("template")) return std::nullopt;
   auto found = names.find_template(fields.text("template"));
   if (found) return std::move(*found);
-  fields.complain("template", found.error().detail);
+  fields.complain("template", "cannot be used: " + found.error().detail);
   return std::nullopt;
 }
 
@@ -95,7 +95,7 @@ void read_retry(JsonFields& fields, const NamedPolicies& named, Reading& reading
       reading.asked.policy = std::move(*policy);
       reading.asked.plain = is_workflow_policy(said);
     } else {
-      fields.complain("policy", policy.error().detail);
+      fields.complain("policy", "cannot be used: " + policy.error().detail);
     }
   }
   if (fields.has("max_retries")) {

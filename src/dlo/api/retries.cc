@@ -41,13 +41,11 @@ std::uint64_t count_of(const Aggregate& numbers, Status status) {
   return count;
 }
 
-/// By which policies dead letters are retried that document 002 knows.
+/// Of all that are open, as the categories are.
 Counts policies_of(const Aggregate& numbers) {
   Counts counts;
   for (const PolicyTally& tally : numbers.policies) {
-    const bool known = tally.status == Status::pending || tally.status == Status::retrying ||
-                       tally.status == Status::exhausted;
-    if (known) counts[std::string(name_of(tally.kind))] += tally.count;
+    if (is_open(tally.status)) counts[std::string(name_of(tally.kind))] += tally.count;
   }
   return counts;
 }
@@ -240,6 +238,11 @@ HttpResponse Retries::force(const Request& request, bool open) {
       known.push_back(each);
       if (each == name) found = entry;
     }
+  }
+  if (known.empty()) {
+    return problem_of(
+        {Code::not_found, "api.retries",
+         "There is no executor " + in_quotes(name) + ": none is configured here (`executors:`)."});
   }
   if (found == nullptr) {
     std::vector<std::string_view> valid(known.begin(), known.end());

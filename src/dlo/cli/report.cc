@@ -136,7 +136,7 @@ void add_report(const Grammar& grammar) {
   command->add_option("--policy", arguments->policy,
                       "never, linear, exponential, immediate, or one in full");
   command->add_option("--max-retries", arguments->max_retries, "0: kept, and exhausted at once");
-  command->add_option("--priority", arguments->priority, "low, normal or high");
+  command->add_option("--priority", arguments->priority, "low, normal (or medium) or high");
   command->add_option("--depends-on", arguments->depends_on,
                       "A task that has to succeed before; may be repeated");
   command->add_option("--metadata", arguments->metadata, "JSON");

@@ -105,6 +105,7 @@ TEST_F(RetriesTest, WhatIsWrongWithARequestIsSaid) {  // S2-11
   const Told policy = report(R"("error":"x","policy":"sometimes")");
   EXPECT_EQ(policy.status(), 400);
   EXPECT_TRUE(policy.says("sometimes") && policy.says("exponential")) << policy;
+  EXPECT_TRUE(policy.says("policy cannot be used: unknown retry policy")) << policy;
   EXPECT_EQ(report(R"("error":"x","max_retries":-1)").status(), 400);
   EXPECT_EQ(report(R"("error":"x","task":{},"json":{})").status(), 400);
   EXPECT_EQ(report(R"("error":"x","targets":"all")").status(), 400);
@@ -348,6 +349,20 @@ TEST_F(RetriesTest, ACircuitIsOpenedAndClosedByHand) {
                     each.act.detail == R"({"before":"open","after":"closed"})");
   }
   EXPECT_TRUE(both);
+}
+
+TEST_F(RetriesTest, WithoutExecutorsThereIsNoCircuitToOpen) {
+  const Told none = ask("POST", "/v1/retries/circuits/llamaindex/open");
+  EXPECT_EQ(none.status(), 404);
+  EXPECT_TRUE(none.says("none is configured")) << none;
+}
+
+TEST_F(RetriesTest, WhatIsQuarantinedCountsAmongThePoliciesToo) {  // S2-25
+  const std::string id = report(R"("task":{},"error":"timeout")").at("id");
+  EXPECT_EQ(ask("POST", "/v1/dead-letters/" + id + "/quarantine").status(), 200);
+  const Told numbers = get("/v1/retries");
+  EXPECT_EQ(numbers.at("queue_size"), "1") << numbers;
+  EXPECT_EQ(numbers.at("retry_policies.exponential"), "1") << numbers;
 }
 
 TEST_F(RetriesTest, TheNumbersAndCircuitsAreThereForPrometheusToo) {  // S2-2, R2-10, issue 5
