@@ -134,6 +134,7 @@ TEST_F(CollectedQueues, AreDrainedAgainWhenTheBrokerIsBack) {
   serve();
   ASSERT_TRUE(eventually([&] { return kept() == 10; }, long_patience)) << get("/v1/sources");
   client_.reset();
+  node->remember();
   node->crash();
   ASSERT_TRUE(eventually([&] { return state() == "broker_down"; }, long_patience));
   EXPECT_EQ(get("/readyz").substr(0, 12), "HTTP/1.1 200") << "the office is served all the same";

@@ -42,6 +42,10 @@ void RabbitNode::start() {
   (void)script().must_run("up " + directory_.path() + " " + port_);
 }
 
+void RabbitNode::remember() {
+  (void)script().must_run("remember " + directory_.path() + " " + port_);
+}
+
 void RabbitNode::freeze() {
   (void)script().run("freeze " + directory_.path());
 }

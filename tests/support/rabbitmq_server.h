@@ -22,6 +22,9 @@ class RabbitNode {
   /// As if the machine had lost it. What it had confirmed is there when it comes back.
   void crash();
   void start();
+  /// Which queues there are is on its disk: a server forgets what was declared within two seconds
+  /// of its death, with all that was confirmed.
+  void remember();
   /// It is there and says nothing, until it is thawed.
   void freeze();
   void thaw();

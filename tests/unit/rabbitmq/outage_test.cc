@@ -27,6 +27,7 @@ class RabbitOutageTest : public ::testing::Test {
 
 TEST_F(RabbitOutageTest, NothingConfirmedIsLostWhenTheServerDies) {  // GEN-01, R5
   const auto broker = must(RabbitBroker::open(options(QueueKind::classic)));
+  node_->remember();
   std::set<std::string> confirmed;
   std::atomic<bool> enough{false};
   std::atomic<int> sent{0};
