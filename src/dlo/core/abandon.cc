@@ -89,12 +89,15 @@ AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
 
 std::uint32_t poison_count(const Profile& profile, const Counters& counters) noexcept {
   std::uint64_t count = counters.abandon;
+  // Who dies before a run has been claimed once more than it ran.
+  Counters ran = counters;
+  if (!profile.claims_count && ran.attempt > 0) ran.fetch = std::min(ran.fetch, ran.attempt);
   for (const auto* check : {&profile.pre_check, &profile.post_check}) {
     if (!*check) continue;
     const CounterName counter = (*check)->counter;
     const bool owed_only = counter == CounterName::next_retry && counters.retry == 0 &&
                            counters.attempt == 0;  // the number of a retry, and nothing ran yet
-    if (!owed_only) count = std::max(count, count_for(profile, counter, counters));
+    if (!owed_only) count = std::max(count, count_for(profile, counter, ran));
   }
   return narrowed(count);
 }

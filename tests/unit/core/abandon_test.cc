@@ -299,6 +299,20 @@ TEST(PoisonValue, DescribesItselfForPeople) {  // S3-10, S3-11, R3-2
             "poison: orchestration was poisoned on request after 2 abandons (max 5): bad input");
 }
 
+TEST(PoisonValue, IsTheNumberOfRunsAlsoForWhatDiesBeforeOne) {  // S3-37, contract 3.3
+  const Profile safe = testing::must(find_profile("durable+safe"));
+  Counters lost = testing::running(5);  // five runs whose leases were lost
+  EXPECT_EQ(poison_count(safe, lost), 5U);
+  lost.fetch = 6;  // the claim that found it out ran nothing
+  EXPECT_EQ(poison_count(safe, lost), 5U);
+  lost.abandon = 4;
+  EXPECT_EQ(poison_count(safe, lost), 5U);
+  const Profile fetch = testing::must(find_profile("durable-fetch"));
+  Counters claimed = testing::running(10);
+  claimed.fetch = 11;
+  EXPECT_EQ(poison_count(fetch, claimed), 11U) << "claims are what it counts";
+}
+
 TEST(PoisonValue, CallsOnlyAbandonsAbandons) {
   EXPECT_EQ(describe(Poison{5, 5, "x", std::nullopt, 2}, "message"),
             "poison: message exceeded 5 attempts (max 5): x");
