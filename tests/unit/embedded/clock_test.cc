@@ -91,6 +91,56 @@ TEST(AClockThatWasSet, BackWhileNothingRanHoldsNothingForEver) {
   EXPECT_EQ(take(shop, right(1h)), Ids{"delayed"});
 }
 
+TEST(AClockThatWasSet, NeitherEndsNorProlongsADedupeWindow) {
+  for (const Millis jump : {Millis{2h}, Millis{24h * 365}, Millis{-30min}, Millis{-24h * 365}}) {
+    for (const bool reopened : {false, true}) {
+      SCOPED_TRACE(std::to_string(jump.count()) + (reopened ? " and reopened" : ""));
+      const auto at = [&](Millis passed) { return Instant{noon + jump + passed, noon + passed}; };
+      auto options = Shop::jobs();
+      options.dedupe_window = 1h;
+      Shop shop;
+      shop.open();
+      shop.queue = must(shop.queues->declare(options));
+      const auto is_repeat = [&](Instant now) {
+        Publication one;
+        one.message = std::make_shared<const Message>(Message{.id = "m"});
+        one.dedupe_id = "once";
+        return must(shop.queue->publish({&one, 1}, now)).front().duplicate;
+      };
+      EXPECT_FALSE(is_repeat(noon));
+      EXPECT_TRUE(is_repeat(at(1s)));
+      if (reopened) {
+        publish(shop, "other", 0ms, at(1s));  // what is said of the clock is written with it
+        shop.open(at(2s).wall);
+        shop.queue = must(shop.queues->declare(options));
+      }
+      EXPECT_TRUE(is_repeat(at(1h - 1ms)));
+      EXPECT_FALSE(is_repeat(at(1h))) << "the window is over, and begins anew";
+      EXPECT_TRUE(is_repeat(at(2h - 1ms)));
+    }
+  }
+}
+
+// A message was published while the clock was ahead, and moved when that had been put right.
+TEST(AClockThatWasSet, IsNotKnownByWhenAMovedMessageWasPublished) {
+  embedded::PublishTail tail;
+  tail.slot = 0;
+  tail.now = tail.due = noon + 1h;
+  char bytes[embedded::longest_tail];
+  const std::string_view record(bytes, embedded::encode(tail, bytes));
+  const auto entry = [&](embedded::RecordType type, std::uint32_t sequence) {
+    return Entry{sequence, static_cast<std::uint8_t>(type), record, {1, 64 * sequence}};
+  };
+  embedded::Holdings holdings;
+  holdings.declare({0, false, Shop::jobs()});
+  embedded::Replay replay(holdings);
+  must(replay.apply(entry(embedded::RecordType::published, 1)));
+  holdings.clock_was_set(-1h);
+  const auto before = holdings.latest();
+  must(replay.apply(entry(embedded::RecordType::relocated, 2)));
+  EXPECT_EQ(holdings.latest(), before);
+}
+
 TEST(AClockThatWasSet, WasNotSetByTenThousandYears) {
   for (const Millis by : {Millis{24h}, Millis{-24h}, Millis{24h * 3'652'500}, Millis::min()}) {
     std::string bytes;

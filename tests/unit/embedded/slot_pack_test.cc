@@ -143,5 +143,17 @@ TEST(Checkpoint, OfAnEarlierVersionIsStillRead) {
   }
 }
 
+TEST(Checkpoint, OfALaterVersionIsNotCalledDamaged) {
+  testing::Shop shop;
+  shop.open();
+  shop.publish("m");
+  shop.close();
+  shop.disk->bytes(checkpoint_format::file_name)[7] = '8';
+  const auto error = shop.try_open(testing::noon);
+  ASSERT_TRUE(error);
+  EXPECT_NE(error->detail.find("A newer dlo has written it"), std::string::npos) << error->detail;
+  EXPECT_EQ(error->detail.find("damaged"), std::string::npos) << error->detail;
+}
+
 }  // namespace
 }  // namespace dlo::embedded

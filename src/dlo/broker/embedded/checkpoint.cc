@@ -69,6 +69,19 @@ Error damaged(const FileSystem& files, std::uint64_t offset) {
                    "and, with --yes, puts it in place: messages may then be delivered again."};
 }
 
+/// No flip of one bit makes today's version a later one.
+bool is_newer(std::string_view head) {
+  return head.starts_with(magic.substr(0, 7)) && head[7] > magic[7] && head[7] <= '9';
+}
+
+Error newer(const FileSystem& files, char version) {
+  return Error{Code::corrupt, "embedded.open",
+               files.describe(file_name) + ": the checkpoint has version " + version +
+                   " and this dlo knows versions up to " + magic[7] +
+                   ". A newer dlo has written it: use that one. Nothing was changed, and there is "
+                   "nothing to repair."};
+}
+
 struct LeaseNote {
   SlotNumber slot;
   bool started;
@@ -321,6 +334,7 @@ Result<void> Loader::open() {
   current_ = head == magic;
   const bool before = std::find(std::begin(magics_before), std::end(magics_before), head) !=
                       std::end(magics_before);
+  if (is_newer(head)) return newer(files_, head[7]);
   if (!current_ && !before) return damaged(files_, 0);
   return {};
 }

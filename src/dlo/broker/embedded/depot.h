@@ -167,7 +167,7 @@ class Depot {
   static void encode(const QueueRecord& queue, std::span<const Publication> messages,
                      const Failure* undecodable, TimePoint now, std::string& text,
                      std::vector<Incoming>& incoming);
-  static void find_duplicates(QueueState& queue, std::vector<Incoming>& incoming, TimePoint now);
+  void find_duplicates(QueueState& queue, std::vector<Incoming>& incoming, TimePoint now) const;
   static Result<void> check_room(QueueState& queue, const std::vector<Incoming>& incoming);
   Result<Placed> place(std::vector<Incoming>& incoming);
 

@@ -68,12 +68,13 @@ void Depot::encode(const QueueRecord& queue, std::span<const Publication> messag
   }
 }
 
-void Depot::find_duplicates(QueueState& queue, std::vector<Incoming>& incoming, TimePoint now) {
+void Depot::find_duplicates(QueueState& queue, std::vector<Incoming>& incoming,
+                            TimePoint now) const {
   std::map<IdDigest, std::size_t> in_batch;
   for (std::size_t i = 0; i < incoming.size(); ++i) {
     Incoming& in = incoming[i];
     if (!in.tail.dedupe) continue;
-    in.repeats = queue.dedupe.find(*in.tail.dedupe, now);
+    in.repeats = holdings_.accepted_as(queue, *in.tail.dedupe, now);
     if (in.repeats) continue;
     const auto [first, added] = in_batch.emplace(*in.tail.dedupe, i);
     if (!added) in.repeats_in = first->second;

@@ -76,7 +76,14 @@ void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t wei
   QueueState& queue = *queues_[tail.queue];
   ++queue.in(Place::arriving);
   queue.totals.bytes += weight;
-  if (tail.dedupe && queue.dedupe.on()) queue.dedupe.remember(*tail.dedupe, at.sequence, tail.now);
+  if (tail.dedupe && queue.dedupe.on()) {
+    queue.dedupe.remember(*tail.dedupe, at.sequence, unpack(even(tail.now)));
+  }
+}
+
+std::optional<std::uint64_t> Holdings::accepted_as(const QueueState& queue, const IdDigest& id,
+                                                   TimePoint now) const noexcept {
+  return queue.dedupe.find(id, unpack(even(now)));
 }
 
 void Holdings::arrive(SlotNumber number, TimePoint now) {

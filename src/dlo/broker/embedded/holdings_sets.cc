@@ -172,7 +172,7 @@ void Holdings::begin_work(TimePoint now) {
   for (auto& queue : queues_) {
     if (queue) line_up(*queue, now);
   }
-  unlooked_ = set_by_ > Millis{0} ? 0 : no_slot;
+  unlooked_ = set_by_ != Millis{0} ? 0 : no_slot;
 }
 
 }  // namespace dlo::embedded

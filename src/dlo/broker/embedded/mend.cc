@@ -188,7 +188,6 @@ void Mend::adopt(std::string_view record, const Address& at, SlotNumber slot) {
   need_queue(stored->tail.queue);
   PublishTail tail = stored->tail;
   tail.slot = slot;
-  holdings_.note_moment(tail.now);
   holdings_.put(tail, at, static_cast<std::uint32_t>(stored->meta.size() + stored->payload.size()),
                 tail.keyed ? digest_of_key(key_of(*stored)) : 0, expiry_of(*stored));
   holdings_.arrive(slot, tail.now);
@@ -201,6 +200,7 @@ void Mend::mend_published(const Entry& entry) {
   const auto slot = stored->tail.slot;
   const Address at{entry.location, entry.sequence};
   if (static_cast<RecordType>(entry.type) == RecordType::published) {
+    holdings_.note_moment(stored->tail.now);
     return adopt(entry.body, at, slot);
   }
   if (slot == no_slot) return;  // the state that follows names it

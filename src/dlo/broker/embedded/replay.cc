@@ -18,12 +18,12 @@ Result<void> Replay::apply_published(const Entry& entry) {
   const auto stored = decode_published(entry.body);
   if (!stored || holdings_.queue(stored->tail.queue) == nullptr) return unreadable(entry);
   const PublishTail& tail = stored->tail;
-  holdings_.note_moment(tail.now);
   const Address at{entry.location, entry.sequence};
   if (static_cast<RecordType>(entry.type) == RecordType::relocated) {
     if (tail.slot != no_slot) holdings_.relocate(tail.slot, at);
-    return {};
+    return {};  // when it was published says nothing of when this was written
   }
+  holdings_.note_moment(tail.now);
   holdings_.put(tail, at, static_cast<std::uint32_t>(stored->meta.size() + stored->payload.size()),
                 tail.keyed ? digest_of_key(key_of(*stored)) : 0, expiry_of(*stored));
   holdings_.arrive(tail.slot, tail.now);
