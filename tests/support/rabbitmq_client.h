@@ -2,6 +2,7 @@
 
 #include <amqp.h>
 #include <amqp_tcp_socket.h>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -25,10 +26,7 @@ class RabbitClient {
     amqp_channel_open(state_, 1);
     check(amqp_get_rpc_reply(state_));
   }
-  ~RabbitClient() {
-    amqp_connection_close(state_, AMQP_REPLY_SUCCESS);
-    amqp_destroy_connection(state_);
-  }
+  ~RabbitClient() { amqp_connection_close(state_, AMQP_REPLY_SUCCESS); }
   RabbitClient(const RabbitClient&) = delete;
   RabbitClient& operator=(const RabbitClient&) = delete;
 
@@ -95,7 +93,12 @@ class RabbitClient {
     throw std::runtime_error("RabbitMQ refused what a test asked of it");
   }
 
+  struct Destroy {
+    void operator()(amqp_connection_state_t state) const { amqp_destroy_connection(state); }
+  };
+
   amqp_connection_state_t state_;
+  std::unique_ptr<amqp_connection_state_t_, Destroy> kept_{state_};  // also if nobody answers
 };
 
 /// A name for a queue; whoever made it, it is gone afterwards.
