@@ -163,7 +163,7 @@ std::string with_call_limit(std::string_view trail, std::optional<std::uint32_t>
   std::string out;
   if (limit) ((out += limit_mark) += std::to_string(*limit)) += '\n';
   out += attempts;
-  if (out.empty() && !trail.empty()) out = "\n";
+  if (out.empty() && !trail.empty()) out.push_back('\n');
   return out;
 }
 
