@@ -6,6 +6,7 @@
 #include "dlo/broker/collected_headers.h"
 #include "dlo/core/field_hash.h"
 #include "dlo/core/identity.h"
+#include "dlo/engine/content_lookup.h"
 
 namespace dlo::collector {
 namespace {
@@ -27,36 +28,14 @@ RecordId with_origin(const RecordId& id, const Message& message) {
 }  // namespace
 
 Result<std::optional<DeadLetter>> CollectingWriter::get(const RecordId& id) {
-  auto detail = office_.get(id);
-  if (detail) return std::optional<DeadLetter>(std::move(detail->record));
-  if (detail.error().code == Code::not_found) return std::optional<DeadLetter>();
-  return detail.error();
+  return find_record(office_, id);
 }
 
 Result<std::optional<DeadLetter>> CollectingWriter::find_by_content(const Message& message) {
-  Query query;
-  const auto& statuses = all_statuses();
-  query.statuses.assign(statuses.begin(), statuses.end());
-  query.source = message.source;
-  query.source_unsettled = true;
-  query.limit = 200;
-  while (true) {
-    auto page = office_.list(query);
-    if (!page) return page.error();
-    for (const RecordHead& head : page->rows) {
-      if (head.event_type != message.event_type || head.key != message.key) continue;
-      if (head.payload_size != (message.payload ? message.payload->size() : 0)) continue;
-      if (absorbed_.contains(head.id)) continue;
-      auto record = get(head.id);
-      if (!record) return record.error();
-      if (!*record || !same_content(*(*record)->message, message)) continue;
-      if (origin_of(*(*record)->message) != origin_of(message)) continue;
-      absorbed_.insert(head.id);
-      return record;
-    }
-    if (!page->next) return std::optional<DeadLetter>();
-    query.after = page->next;
-  }
+  return dlo::find_by_content(office_, message, [&](const DeadLetter& record) {
+    if (origin_of(*record.message) != origin_of(message)) return false;
+    return absorbed_.insert(record.id).second;
+  });
 }
 
 Result<std::optional<DeadLetter>> CollectingWriter::find_repeat(const Delivery& delivery) {

@@ -3,39 +3,17 @@
 #include <utility>
 
 #include "dlo/core/identity.h"
+#include "dlo/engine/content_lookup.h"
 #include "dlo/engine/replay_witness.h"
 
 namespace dlo {
 
 Result<std::optional<DeadLetter>> AppendingWriter::get(const RecordId& id) {
-  auto detail = office_.get(id);
-  if (detail) return std::optional<DeadLetter>(std::move(detail->record));
-  if (detail.error().code == Code::not_found) return std::optional<DeadLetter>();
-  return detail.error();
+  return find_record(office_, id);
 }
 
-/// Only its content tells such a message: it is a repeat of a record whose source we have not seen
-/// settled, and of nothing else (R3).
 Result<std::optional<DeadLetter>> AppendingWriter::find_by_content(const Message& message) {
-  Query query;
-  const auto& statuses = all_statuses();
-  query.statuses.assign(statuses.begin(), statuses.end());
-  query.source = message.source;
-  query.source_unsettled = true;
-  query.limit = 200;
-  while (true) {
-    auto page = office_.list(query);
-    if (!page) return page.error();
-    for (const RecordHead& head : page->rows) {
-      if (head.event_type != message.event_type || head.key != message.key) continue;
-      if (head.payload_size != (message.payload ? message.payload->size() : 0)) continue;
-      auto record = get(head.id);
-      if (!record) return record.error();
-      if (*record && same_content(*(*record)->message, message)) return record;
-    }
-    if (!page->next) return std::optional<DeadLetter>();
-    query.after = page->next;
-  }
+  return dlo::find_by_content(office_, message);
 }
 
 Result<std::optional<AppendingWriter::Returned>> AppendingWriter::find_sender(
