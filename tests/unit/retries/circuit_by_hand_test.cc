@@ -12,10 +12,7 @@ namespace {
 class ClosedByHand : public RetryRoom {
  protected:
   ClosedByHand() {
-    HandlerOptions guarded;
-    guarded.breaker = BreakerPolicy{};
-    guarded.breaker->consecutive = 2;
-    guarded.breaker->cool_down = 1h;
+    const HandlerOptions guarded = guarded_by(2, 1h);
     on(
         "prefect",
         [this](const Message&, const RunContext&) {

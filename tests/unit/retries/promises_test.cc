@@ -201,10 +201,7 @@ TEST_P(RetryPromises, TenThousandTasksThatWaitFitIntoAFewMegabytes) {  // S2-46
 // An executor that is down is not the fault of the tasks: they wait, and its circuit opens.
 void RetryPromises::expect_tasks_to_wait_for_a_target_that_is_down() {
   int runs = 0;
-  HandlerOptions guarded;
-  guarded.breaker = BreakerPolicy{};
-  guarded.breaker->consecutive = 3;
-  guarded.breaker->cool_down = 10min;
+  const HandlerOptions guarded = guarded_by(3, 10min);
   on(
       "prefect",
       [&](const Message&, const RunContext&) {
@@ -239,10 +236,7 @@ TEST_P(RetryPromises, AnExecutorThatIsDownEndsNoTaskOfTheSafeProfileEither) {
 // 5xx that the words of `workflow` call permanent are not retried, and still speak of the target.
 TEST_P(RetryPromises, AnExecutorThatAnswersWithServerErrorsOpensItsCircuit) {  // R21
   int runs = 0;
-  HandlerOptions guarded;
-  guarded.breaker = BreakerPolicy{};
-  guarded.breaker->consecutive = 3;
-  guarded.breaker->cool_down = 10min;
+  const HandlerOptions guarded = guarded_by(3, 10min);
   on(
       "prefect",
       [&](const Message&, const RunContext&) {

@@ -19,6 +19,15 @@
 
 namespace dlo::testing {
 
+/// A circuit that opens after so many failures in a row, for so long.
+inline HandlerOptions guarded_by(std::uint32_t consecutive, Millis cool_down) {
+  HandlerOptions options;
+  options.breaker = BreakerPolicy{};
+  options.breaker->consecutive = consecutive;
+  options.breaker->cool_down = cool_down;
+  return options;
+}
+
 using namespace std::chrono_literals;
 
 inline Outcome works() {
