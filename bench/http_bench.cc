@@ -14,6 +14,7 @@
 #include <memory>
 #include <signal.h>
 #include <string>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -51,6 +52,7 @@ T must(Result<T> result) {
 /// The real service, and one route that only says "ok". Writes its port to `out`. Closed: whoever
 /// asks needs a token, which is written there, too.
 [[noreturn]] void serve(const std::string& directory, int out, bool closed) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a bench that is cut off leaves no server behind
   const SystemClock clock;
   auto office = must(SqliteOffice::open(directory));
   std::string secret;
