@@ -16,7 +16,7 @@ std::string Scanner::run() {
     const char c = text_[at_];
     if (c == '-' && pem_key()) continue;
     if (c == ':' && url_user()) continue;
-    if (c == '@') go_password();
+    if (c == '@') bare_address();
     if (at_ == tag_end_) {
       tag_end_ = npos;
       element_value(at_, tag_trust_);
@@ -100,6 +100,7 @@ bool Scanner::url_user() {
   if (!slice_is(at_, "://") || at_ == 0 || !is_alnum(text_[at_ - 1])) return false;
   const std::size_t from = at_ + 3;
   at_ = from;
+  if (webhook(from)) return true;
   const auto in_authority = [](char c) {
     return !is_space(c) && !is_quote(c) && c != '/' && c != '?' && c != '#' && c != '<' && c != '>';
   };

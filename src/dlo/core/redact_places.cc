@@ -48,6 +48,13 @@ bool Scanner::element(std::size_t begin, std::size_t end, Trust trust) {
 }
 
 void Scanner::element_value(std::size_t from, Trust trust) {
+  constexpr std::string_view raw = "<![CDATA[";
+  if (slice_is(from, raw)) {
+    from += raw.size();
+    const std::size_t length = text_.substr(from, far).find("]]>");
+    if (length != npos) judge(from, from + length, trust);
+    return;
+  }
   const std::size_t to = skip(from, [](char c) { return c != '<'; });
   // `login <user> <password> [host]` tells how something is called.
   if (is_blank(peek(from)) && !slice_is(to, "</")) return;
@@ -76,6 +83,29 @@ void Scanner::spoken_value(std::size_t begin, std::size_t end, Trust trust) {
   }
   if (trust == Trust::certain) told_value(end);
   if (at_ == end) (void)said_value(end);
+  if (at_ == end && trust == Trust::certain) pointed_value(end);
+}
+
+void Scanner::pointed_value(std::size_t end) {
+  constexpr std::string_view arrow = " -> ";
+  constexpr std::string_view whose = " for ";
+  constexpr std::size_t longest = 80;
+  if (slice_is(end, arrow)) return lone_token(end + arrow.size());
+  if (slice_is(end, " [")) {
+    const std::size_t from = end + 2;
+    const std::size_t to = skip(from, [](char c) { return !is_space(c) && c != ']'; });
+    if (peek(to) == ']' && is_no_word(slice(from, to))) hide(from, to);
+    return;
+  }
+  if (!slice_is(end, whose)) return;
+  const std::string_view rest = text_.substr(end, longest);
+  const std::size_t colon = rest.find(": ");
+  // Another sentence between them: the colon is not this one's.
+  if (colon == npos || rest.substr(0, colon).find_first_of(".,;()=\n") != npos) return;
+  const std::size_t from = end + colon + 2;
+  const std::size_t to = skip(from, [](char c) { return !is_space(c); });
+  // ORA-01017, HTTP 401: numbers of errors have no small letters.
+  if (std::ranges::any_of(slice(from, to), is_lower)) lone_token(from);
 }
 
 void Scanner::key_value(std::size_t begin, std::size_t end) {
@@ -178,6 +208,7 @@ bool Scanner::password_flag(std::size_t begin, std::size_t end) {
   const std::size_t flag_end = begin + flag->flag.size();
   const bool joined = flag_end < text_.size() && !is_space(text_[flag_end]);
   if (flag->how == (joined ? tables::Takes::behind : tables::Takes::attached)) return true;
+  if (word == "-port" && is_digit(peek(skip(end, is_blank)))) return true;  // a long option
   std::size_t from = joined ? flag_end : skip(flag_end, is_blank);
   const char quote = is_quote(peek(from)) ? peek(from) : '\0';
   if (quote != '\0') ++from;
@@ -191,19 +222,50 @@ bool Scanner::password_flag(std::size_t begin, std::size_t end) {
 
 // --- addresses
 
-void Scanner::go_password() {
+bool Scanner::webhook(std::size_t from) {
+  const auto known = std::ranges::find_if(
+      tables::webhooks, [&](std::string_view each) { return slice_is(from, each); });
+  if (known == tables::webhooks.end()) return false;
+  const std::size_t rest = from + known->size();
+  const std::size_t to = skip(rest, [](char c) {
+    return is_token68(c) || c == '%' || c == '?' || c == '&' || c == ':' || c == '*';
+  });
+  const std::size_t stop = without_full_stop(rest, to);
+  if (!is_masked(slice(rest, stop))) hide(rest, stop);
+  return true;
+}
+
+/// `db.example.com/` or `db.example.com:5432`: only an address goes on like that.
+bool Scanner::is_host(std::size_t from) const noexcept {
+  constexpr std::size_t longest = 256;
+  const std::string_view rest = text_.substr(from, longest);
+  std::size_t end = 0;
+  while (end < rest.size() && (is_word(rest[end]) || rest[end] == '.')) ++end;
+  const std::string_view host = rest.substr(0, end);
+  const std::size_t dot = host.rfind('.');
+  if (dot == npos || dot == 0 || host.size() - dot < 3) return false;
+  if (!std::ranges::all_of(host.substr(dot + 1), is_lower)) return false;
+  const char next = end < rest.size() ? rest[end] : '\0';
+  return next == '/' || (next == ':' && end + 1 < rest.size() && is_digit(rest[end + 1]));
+}
+
+void Scanner::bare_address() {
   constexpr std::size_t longest = 256;
   const std::size_t network_end = skip(at_ + 1, is_lower_or_digit);
-  if (peek(network_end) != '(' || !is_one_of(slice(at_ + 1, network_end), tables::go_networks)) {
-    return;
-  }
+  const bool is_go =
+      peek(network_end) == '(' && is_one_of(slice(at_ + 1, network_end), tables::go_networks);
+  if (!is_go && !is_host(at_ + 1)) return;
   const std::size_t least = std::max(copied_, at_ > longest ? at_ - longest : 0);
   std::size_t from = at_;
   while (from > least && !is_space(text_[from - 1]) && !is_quote(text_[from - 1])) --from;
   const std::size_t colon = slice(from, at_).find(':');
   if (colon != npos) {
-    if (!is_masked(slice(from + colon + 1, at_))) hide(from + colon + 1, at_);
-  } else if (from == copied_ && copied_ > 0) {
+    const std::string_view password = slice(from + colon + 1, at_);
+    const bool is_address =
+        is_one_of(slice(from, from + colon), tables::address_schemes) || password.find('/') != npos;
+    const bool secret = is_go || (!is_address && (is_no_word(password) || looks_random(password)));
+    if (secret && !is_masked(password)) hide(from + colon + 1, at_);
+  } else if (is_go && from == copied_ && copied_ > 0) {
     copied_ = at_;  // a part of it is hidden already: so is the rest
   }
 }

@@ -48,6 +48,8 @@ class Scanner {
 
   /// `Authorization: <scheme> <credentials>`
   void header_value(std::size_t begin, std::size_t end);
+  /// `authorization header was Bearer x`: only what is long enough for a token.
+  void spoken_header(std::size_t end);
   /// Behind the scheme, or where one would stand: all but words of a sentence.
   void header_token(std::size_t from, bool behind_scheme);
 
@@ -82,6 +84,8 @@ class Scanner {
   void key_value(std::size_t begin, std::size_t end);
   /// Behind `provided:` and the like; false: there is no such word.
   bool said_value(std::size_t end);
+  /// `password -> x`, `password [x]`, `password for user ann: x`
+  void pointed_value(std::size_t end);
   /// Alone between two quotes, if it looks like a secret.
   void quoted_token(std::size_t quote_at, Trust trust);
   /// The next word, quoted or not, if no sentence would go on like that.
@@ -133,8 +137,12 @@ class Scanner {
   /// The last @ before white space or a quote.
   [[nodiscard]] std::size_t last_at_sign(std::size_t from) noexcept;
 
-  /// `user:password@tcp(host)`: what stands between the first colon and the @.
-  void go_password();
+  /// `user:password@tcp(host)`, `user:password@db.example.com/x`: what stands between the first
+  /// colon and the @.
+  void bare_address();
+  [[nodiscard]] bool is_host(std::size_t from) const noexcept;
+  /// The secret part of an address that begins at `from`, behind its scheme.
+  bool webhook(std::size_t from);
 
   bool pem_key();
 

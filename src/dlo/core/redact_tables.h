@@ -21,7 +21,8 @@ inline constexpr auto telling = std::to_array<std::string_view>(
 /// looks like a secret.
 inline constexpr auto suspicious = std::to_array<std::string_view>(
     {"token", "sig", "signature", "credential", "credentials", "auth", "sessionid", "pass",
-     "sessid", "phpsessid", "sharedaccesssignature"});
+     "sessid", "phpsessid", "sharedaccesssignature", "jwt", "githubpat", "gitlabpat", "azurepat",
+     "devopspat"});
 
 /// Last words of a name that is a secret's if something stands before them: `access_token`,
 /// `X-Vault-Token`, `dbCredentials`, `vault.token`.
@@ -116,6 +117,19 @@ inline constexpr std::size_t shortest_program = 4;
 /// `user:password@tcp(host:3306)/name`.
 inline constexpr auto go_networks =
     std::to_array<std::string_view>({"tcp", "tcp4", "tcp6", "unix", "cloudsql", "ssh"});
+
+/// Schemes of addresses that look like one: `sip:bob@example.com:5060`.
+inline constexpr auto address_schemes = std::to_array<std::string_view>(
+    {"mailto", "sip", "sips", "xmpp", "acct", "im", "pres", "ssh", "git", "npm", "pkg", "tel"});
+
+/// Addresses of which the rest is the secret: whoever knows it may write there.
+inline constexpr auto webhooks = std::to_array<std::string_view>(
+    {"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/",
+     "discord.com/api/webhooks/", "discordapp.com/api/webhooks/"});
+
+/// What may stand between "authorization header" and its value.
+inline constexpr auto header_verbs =
+    std::to_array<std::string_view>({" was ", " is ", " with ", " contained ", " set to "});
 
 /// Headers whose value is a scheme and credentials.
 inline constexpr auto authorization =

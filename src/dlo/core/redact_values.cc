@@ -19,7 +19,7 @@ bool Scanner::scheme_token(std::size_t end, std::string_view name) {
 
 void Scanner::header_value(std::size_t begin, std::size_t end) {
   const std::size_t from = value_start(begin, end);
-  if (from == npos) return;
+  if (from == npos) return spoken_header(end);
   const std::size_t start = from + (is_quote(peek(from)) ? 1 : 0);
   const std::size_t scheme_end = skip(start, is_word);
   const std::string_view scheme = slice(start, scheme_end);
@@ -34,6 +34,25 @@ void Scanner::header_value(std::size_t begin, std::size_t end) {
   const bool has_scheme = is_blank(peek(scheme_end)) && (is_one_of(scheme, tables::token_schemes) ||
                                                          is_one_of(scheme, tables::header_schemes));
   header_token(has_scheme ? skip(scheme_end, is_blank) : start, has_scheme);
+}
+
+void Scanner::spoken_header(std::size_t end) {
+  constexpr std::string_view header = " header";
+  constexpr std::size_t shortest = 8;
+  std::size_t from = slice_is(end, header) ? end + header.size() : end;
+  const auto verb = std::ranges::find_if(
+      tables::header_verbs, [&](std::string_view each) { return slice_is(from, each); });
+  if (verb != tables::header_verbs.end()) {
+    from += verb->size();
+  } else if (from > end) {
+    from = value_start(npos, from);
+  } else {
+    return;
+  }
+  if (from == npos) return;
+  if (is_quote(peek(from))) ++from;
+  const std::size_t token = behind_scheme(from);
+  if (token > from && skip(token, is_token68) >= token + shortest) header_token(token, true);
 }
 
 void Scanner::header_token(std::size_t from, bool behind_scheme) {

@@ -77,6 +77,10 @@ INSTANTIATE_TEST_SUITE_P(
         "Incorrect API key provided.", "API key provided is invalid", "api key provided: none",
         "primary key abc123def456", "duplicate key: order-4711a", "partition key: ab12cd34",
         "password provided: must be longer", "no password provided: please try again",
+        "password -> click here", "password->length", "password [Required]", "password [REDACTED]",
+        "password [***]", "password for user ann: authentication failed",
+        "password for ann: ORA-01017: invalid username", "password for ann. Error: h4nter2x",
+        "password for user ann: must be longer", "jwt: malformed", "compat=abc12345",
         "password:\nPermission denied", "password:\nport: 1", "password=\nuser_2=bob",
         "password:\n  at com.acme.Foo.bar2(Foo.java:42)", "password =\n", "password:\n\nh4nter2x"));
 
@@ -89,7 +93,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "authorization: insufficient_scope", "Authorization: Bearer <token>",
                       "Authorization: Bearer", "Authorization: Bearer null",
                       "Authorization: Bearer ***", "Authorization: Basic realm=\"orders\"",
-                      "Authorization: Basic login failed for bob"));
+                      "Authorization: Basic login failed for bob",
+                      "authorization header was Basic auth", "authorization header is missing",
+                      "authorization header is Bearer authentication",
+                      "Authorization header: Bearer token missing"));
 
 INSTANTIATE_TEST_SUITE_P(
     CommandsAndMarkup, LookAlikes,
@@ -97,6 +104,12 @@ INSTANTIATE_TEST_SUITE_P(
                       "psql -p5432 orders", "sshpass: command not found", "sshpass -f file ssh db",
                       "mysql failed\nssh -phorse db", "docker run -p 8080:80 image",
                       "bob@tcp(db:3306)/x", "ann:***@tcp(db:3306)/x", "a:b@host(1)",
+                      "mysql -port 3306 -h db", "mailto:ann2x@example.com/x",
+                      "sip:bob2x@example.com:5060", "npm:left-pad2@example.com/x",
+                      "see http://host.example.com:8080/a2b@db.example.com/x",
+                      "repo:tag-2@sha256:0123", "ann:horse@db.example.com",
+                      "https://hooks.slack.com/services/", "https://hooks.slack.com/services/***",
+                      "<password><![CDATA[]]></password>", "<password><![CDATA[must be longer]]>",
                       R"(<Password Type="x"/>)", "field <password> is required",
                       "login <user> <password> [host]", "<password of the user>",
                       "<password></password>", "<Password Type=\"x\"></Password>",
