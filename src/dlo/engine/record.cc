@@ -8,15 +8,17 @@
 namespace dlo {
 namespace {
 
-/// The newest of them that was classified. What was cut off says least, and abandons say nothing.
-const Attempt* newest_classified(const std::vector<Attempt>& attempts) {
+/// The newest of them that was classified. Abandons say nothing; what was cut off says least, and
+/// nothing at all of what died for another reason than its limit.
+const Attempt* newest_classified(const std::vector<Attempt>& attempts, const Decision& decision) {
+  const auto* death = std::get_if<DeadLetterAs>(&decision.verdict);
   const Attempt* crash = nullptr;
   for (auto at = attempts.rbegin(); at != attempts.rend(); ++at) {
     if (at->category.empty()) continue;
     if (at->outcome != OutcomeKind::crashed) return &*at;
     if (crash == nullptr) crash = &*at;
   }
-  return crash;
+  return death != nullptr && death->exhausted ? crash : nullptr;
 }
 
 void set_verdict(DeadLetter& record, const RecordInput& input) {
@@ -74,7 +76,8 @@ DeadLetter build_record(const RecordInput& input) {
   record.build = input.origin.build;
   set_verdict(record, input);
   set_times(record, input, earlier);
-  if (const Attempt* known = newest_classified(earlier); known && record.category.empty()) {
+  if (const Attempt* known = newest_classified(earlier, input.decision);
+      known && record.category.empty()) {
     record.category = known->category;
     record.rule = known->rule;
   }

@@ -232,6 +232,16 @@ TEST_F(PullMixed, AnExpiredOneThatCannotBeRecordedGoesBackToo) {
 
 TEST_F(PullMixed, TheNewestErrorIsShownWhereverItCameFrom) {  // I9
   for (const char* profile : {"durable-fetch", "durable", "standard", "booking-outbox"}) {
+  EXPECT_EQ(record_of("1").record.category, "") << "that is not what it died of";
+}
+
+TEST_F(PullMixed, WhatAWorkerCondemnsAfterALostLeaseIsNoCrash) {
+  use("standard");
+  send("1");
+  ASSERT_EQ(receive().size(), 1U);
+  clock_.advance(1h);
+  settle(receive().at(0).lease, PullCondemned{"BusinessRule", "no such customer"});
+  EXPECT_EQ(record_of("1").record.category, "");
     SCOPED_TRACE(profile);
     use(profile);
     send(profile);
