@@ -22,15 +22,14 @@ std::uint32_t narrowed(std::uint64_t count) noexcept {
       std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
 }
 
-/// What a check looks at, or what it would if each abandon had been an execution that failed.
-std::uint64_t seen_by(const Profile& profile, const Check& check,
-                      const Counters& counters) noexcept {
-  const std::uint64_t own = count_for(profile, check.counter, counters);
-  if (counters.abandon == 0) return own;
+/// What a check would look at if each abandon had been an execution that failed, and nothing else
+/// had happened.
+std::uint64_t of_abandons(const Check& check, const Counters& counters) noexcept {
+  if (counters.abandon == 0) return 0;
   Counters failed;
   failed.fetch = failed.attempt = failed.failure = failed.abandon = counters.abandon;
   failed.retry = counters.abandon - 1;
-  return std::max(own, value_of(failed, check.counter));
+  return value_of(failed, check.counter);
 }
 
 bool is_beyond(const Check& check, std::uint64_t count, std::uint32_t limit) noexcept {
@@ -38,7 +37,8 @@ bool is_beyond(const Check& check, std::uint64_t count, std::uint32_t limit) noe
 }
 
 bool trips(const Profile& profile, const Check& check, const Counters& counters) noexcept {
-  return is_beyond(check, seen_by(profile, check, counters), check.limit);
+  const std::uint64_t own = count_for(profile, check.counter, counters);
+  return is_beyond(check, std::max(own, of_abandons(check, counters)), check.limit);
 }
 
 /// Whether the check before the next run sees the abandons, or the claims they ended, by itself.
@@ -59,30 +59,53 @@ bool reaches_limit(const Profile& profile, const Counters& after,
   return trips(profile, *profile.pre_check, after);
 }
 
-/// Whether the check before the next run would end it, with `limit` if that is the higher one.
-bool dies_unrun(const Profile& profile, const Counters& after, std::uint32_t limit) noexcept {
+/// ... by what is not counted, and brings no limit: S3-20 compares all the same.
+bool had_reached_limit(const Profile& profile, const Counters& counters,
+                       const std::optional<std::uint32_t>& carried) noexcept {
+  if (counters.abandon == 0) return false;
+  if (carried) return counters.abandon >= *carried;
+  if (const auto& check = profile.post_check) {
+    return is_beyond(*check, of_abandons(*check, counters), check->limit);
+  }
   const auto& check = profile.pre_check;
-  if (!check) return false;
+  return check && !counts_itself(*check) &&
+         is_beyond(*check, of_abandons(*check, counters), check->limit);
+}
+
+/// By which limit the check before the next run would end it, with `limit` if that is the higher
+/// one; empty: it would not.
+std::optional<std::uint32_t> dies_unrun(const Profile& profile, const Counters& after,
+                                        std::uint32_t limit) noexcept {
+  const auto& check = profile.pre_check;
+  if (!check) return std::nullopt;
   Counters claimed = after;
   claimed.fetch += claimed.fetch != std::numeric_limits<std::uint32_t>::max();
-  return is_beyond(*check, count_for(profile, check->counter, claimed),
-                   std::max(check->limit, limit));
+  limit = std::max(check->limit, limit);
+  const bool dies = is_beyond(*check, count_for(profile, check->counter, claimed), limit);
+  return dies ? std::optional(limit) : std::nullopt;
 }
 
 }  // namespace
 
 AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
-                               const AbandonOptions& options, bool carries_limit) noexcept {
+                               const AbandonOptions& options, bool carries_limit,
+                               std::optional<std::uint32_t> carried) noexcept {
   // What is forced and not counted dies with the count it has.
   const bool as_it_is = options.force_poison && !options.increment_count;
   const Counters after = as_it_is ? counters : counted(counters, options.increment_count);
   const std::uint32_t own = profile.post_check ? profile.post_check->limit : profile.limit;
-  const std::uint32_t limit = options.max_abandon_count.value_or(own);
-  if (options.force_poison || reaches_limit(profile, after, options.max_abandon_count)) {
+  if (options.increment_count) carried.reset();  // it is the limit of this call that counts now
+  const std::uint32_t limit = options.max_abandon_count.value_or(carried.value_or(own));
+  const bool reached = options.increment_count || options.max_abandon_count
+                           ? reaches_limit(profile, after, options.max_abandon_count)
+                           : had_reached_limit(profile, after, carried);
+  if (options.force_poison || reached) {
     return {Poisoned{poison_count(profile, after)}, after, limit};
   }
-  if (options.max_abandon_count && dies_unrun(profile, after, carries_limit ? limit : 0)) {
-    return {Poisoned{poison_count(profile, after)}, after, own};
+  if (options.max_abandon_count) {
+    if (const auto by = dies_unrun(profile, after, carries_limit ? limit : 0)) {
+      return {Poisoned{poison_count(profile, after)}, after, *by};
+    }
   }
   return {Released{}, after, limit};
 }

@@ -48,8 +48,12 @@ struct AbandonDecision {
 
 /// S3-20: count if asked to, then compare, then release or poison. Pure and total. `counters` have
 /// the start of what is_execution() calls one, and of nothing else.
-/// - Without `increment_count` the item was never processed, so the claim goes back (S3-30, I8): a
-///   buffer that expires can never poison under a profile that also counts fetches.
+/// - Without `increment_count` the item was never processed, so the claim goes back (S3-30, I8),
+/// and
+///   what is compared is its abandons alone: neither claims, nor runs that failed or were cut off,
+///   can make an end of it while nothing runs; the check before its next run looks at those. The
+///   limit is then that of the call which released it before (`carried`), if it had one: what
+///   lives by that limit does not die because somebody hands it back.
 /// - The profile's check sees its own count (count_for), or what it would be had every counted
 ///   abandon been an execution that failed, whichever is higher. So whoever abandons and fails by
 ///   turns executes as often as whoever only fails (the third retry of workflow is its fourth
@@ -63,7 +67,8 @@ struct AbandonDecision {
 /// - `force_poison` without increment answers the current count.
 [[nodiscard]] AbandonDecision decide_abandon(const Profile& profile, const Counters& counters,
                                              const AbandonOptions& options,
-                                             bool carries_limit = true) noexcept;
+                                             bool carries_limit = true,
+                                             std::optional<std::uint32_t> carried = {}) noexcept;
 
 /// The count a poisoned item is said to have: the highest of its abandons and what the profile's
 /// checks look at.

@@ -1,7 +1,6 @@
 #include "dlo/core/decide.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
 #include <utility>
@@ -109,6 +108,7 @@ struct RuleBook::Case {
   TimePoint now{};
   std::uint64_t random = 0;
   Millis previous{0};
+  std::uint32_t limit_of_call = 0;  // instead of a lower one
 };
 
 Result<RuleBook> RuleBook::build(Profile profile, const RegexCompiler& regex,
@@ -167,7 +167,8 @@ Decision RuleBook::before_run(const Counters& counters, std::string_view last_er
             after_crash(counters),
             {},
             {},
-            "pre-check: the limit was reached before this run"};
+            "pre-check: the limit was reached before this run",
+            limit};
   }
   return {Run{}, counters, {}, {}, "pre-check passed"};
 }
@@ -178,17 +179,22 @@ std::uint32_t RuleBook::crashes(const Counters& counters) const noexcept {
                                     std::min<std::uint64_t>(counters.attempt, told));
 }
 
-Decision RuleBook::resume(const Counters& counters, std::string_view last_error) const {
-  Decision first = before_run(counters, last_error);
+Decision RuleBook::resume(const Counters& counters, std::string_view last_error,
+                          std::optional<std::uint32_t> limit_of_call) const {
+  Decision first = before_run(counters, last_error, limit_of_call);
   if (!std::holds_alternative<Run>(first.verdict)) return first;
   // The crash belongs to the claim before this one.
   Counters then = counters;
   if (then.fetch > 0) --then.fetch;
-  const Outcome crash{OutcomeKind::crashed, crash_failure(last_error)};
-  Decision decision = after_run(crash, then, TimePoint{}, 0);
+  const Failure crash = crash_failure(last_error);
+  Decision decision = after_cut_off({.failure = crash,
+                                     .counters = after_crash(then),
+                                     .category = crash_category,
+                                     .limit_of_call = limit_of_call.value_or(0)});
   decision.counters.fetch = counters.fetch;
   if (!std::holds_alternative<RetryAt>(decision.verdict)) return decision;
-  return before_run(decision.counters, crash.failure.text);  // the crash may have been one too many
+  // The crash may have been one too many.
+  return before_run(decision.counters, crash.text, limit_of_call);
 }
 
 Decision RuleBook::crashed_alone(const Counters& counters) const {
@@ -243,16 +249,16 @@ Decision RuleBook::after_run(const Outcome& outcome, const Counters& counters, T
     case OutcomeKind::crashed:
       break;
   }
-  const Case crash{.failure = outcome.failure,
-                   .counters = after_crash(counters),
-                   .category = crash_category,
-                   .now = now,
-                   .random = random,
-                   .previous = previous};
-  return profile_.crash_counts ? decide(crash) : after_uncounted_crash(crash);
+  return after_cut_off({.failure = outcome.failure,
+                        .counters = after_crash(counters),
+                        .category = crash_category,
+                        .now = now,
+                        .random = random,
+                        .previous = previous});
 }
 
-Decision RuleBook::after_uncounted_crash(const Case& given) const {
+Decision RuleBook::after_cut_off(const Case& given) const {
+  if (profile_.crash_counts) return decide(given);
   const std::uint32_t seen = crashes(given.counters);
   const std::uint32_t most = std::max<std::uint32_t>(profile_.limit, 1);
   if (seen < most) return retry(given);
@@ -264,7 +270,8 @@ Decision RuleBook::after_uncounted_crash(const Case& given) const {
           given.counters,
           given.category,
           {},
-          "crashes do not count here, but they are bounded"};
+          "crashes do not count here, but they are bounded",
+          most};
 }
 
 Decision RuleBook::after_invalid(const Counters& counters, Stage stage, const Failure& failure,
@@ -346,10 +353,14 @@ Decision RuleBook::decide(const Case& given) const {
 }
 
 std::optional<Decision> RuleBook::limit_reached(const Case& given) const {
-  const std::uint32_t limit = limit_for(given.category);
+  const std::uint32_t limit = std::max(limit_for(given.category), given.limit_of_call);
   if (!profile_.post_check || !trips(*profile_.post_check, given.counters, limit)) return {};
   return Decision{death_by(*profile_.post_check, given.counters, limit, given.failure),
-                  given.counters, given.category, given.rule, "post-check: the limit is reached"};
+                  given.counters,
+                  given.category,
+                  given.rule,
+                  "post-check: the limit is reached",
+                  limit};
 }
 
 Decision RuleBook::retry(const Case& given) const {
@@ -368,12 +379,6 @@ Decision RuleBook::retry(const Case& given) const {
           "a retry is owed"};
 }
 
-std::string_view name_of(const Verdict& verdict) noexcept {
-  constexpr std::array<std::string_view, std::variant_size_v<Verdict>> names = {
-      "run", "complete", "retry", "dead_letter", "give_back", "drop", "reject_to_caller"};
-  return verdict.index() < names.size() ? names[verdict.index()] : "unknown";
-}
-
 Decision given_up(Decision decision, const Profile& profile, const Failure& failure) {
   if (!std::holds_alternative<RetryAt>(decision.verdict)) return decision;
   const auto& check = profile.post_check ? profile.post_check : profile.pre_check;
@@ -385,21 +390,6 @@ Decision given_up(Decision decision, const Profile& profile, const Failure& fail
       fill_in(count > 0 ? check->description : names.non_retryable_description, blanks), true};
   decision.because = "it was given up: no further attempt is asked for";
   return decision;
-}
-
-Counters after_replay(const Counters& counters, ReplayCount how) noexcept {
-  Counters next = counters;
-  raise(next.replay);
-  if (how == ReplayCount::carry_on) return next;
-  next.fetch = next.attempt = next.failure = next.abandon = next.retry = 0;
-  return next;
-}
-
-std::optional<TimePoint> first_attempt_of(const Profile& profile, const Counters& counters,
-                                          std::optional<TimePoint> measured,
-                                          TimePoint died_at) noexcept {
-  if (profile.first_attempt == FirstAttempt::measured) return measured;
-  return died_at - std::chrono::seconds{5} * std::int64_t{counters.failure};
 }
 
 }  // namespace dlo

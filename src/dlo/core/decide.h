@@ -53,10 +53,11 @@ using Verdict = std::variant<Run, Complete, RetryAt, DeadLetterAs, GiveBack, Dro
 /// A verdict with everything needed to record and to explain it.
 struct Decision {
   Verdict verdict;
-  Counters counters;          // as they stand after this decision
-  std::string_view category;  // empty unless a failure was classified
-  std::string_view rule;      // the rule that fired; empty: a default applied
-  std::string_view because;   // static text: which step of the procedure decided
+  Counters counters;                     // as they stand after this decision
+  std::string_view category;             // empty unless a failure was classified
+  std::string_view rule;                 // the rule that fired; empty: a default applied
+  std::string_view because;              // static text: which step of the procedure decided
+  std::optional<std::uint32_t> limit{};  // that was reached, if one was; perhaps of a call
 };
 
 /// The longest wait another side's Retry-After can impose on us, unless the policy's own cap is
@@ -94,10 +95,12 @@ class RuleBook {
 
   /// Step 2 for a delivery whose last attempt never reported (Delivery::interrupted): the
   /// pre-check, then that crash is accounted for, which may end it. Run carries the counters to go
-  /// on with; there is no further wait. What a call allowed was the run that was cut off. A crash
-  /// loop ends under every profile: where crashes do not count, `limit` of them are allowed beside
-  /// the counted failures.
-  [[nodiscard]] Decision resume(const Counters& counters, std::string_view last_error = {}) const;
+  /// on with; there is no further wait. A limit of a call stands in place of a lower one of the
+  /// profile in all of it: a crash takes one run of those that were promised, not the promise. A
+  /// crash loop ends under every profile: where crashes do not count, `limit` of them are allowed
+  /// beside the counted failures.
+  [[nodiscard]] Decision resume(const Counters& counters, std::string_view last_error = {},
+                                std::optional<std::uint32_t> limit_of_call = {}) const;
 
   /// R7: it crashed again while it ran alone. Dead letter `crash`, whatever the limits.
   [[nodiscard]] Decision crashed_alone(const Counters& counters) const;
@@ -146,7 +149,7 @@ class RuleBook {
   /// The post-check; nothing if there is none or it does not trip.
   [[nodiscard]] std::optional<Decision> limit_reached(const Case& given) const;
   [[nodiscard]] Decision retry(const Case& given) const;
-  [[nodiscard]] Decision after_uncounted_crash(const Case& given) const;
+  [[nodiscard]] Decision after_cut_off(const Case& given) const;
   [[nodiscard]] Decision end_without_retry(const Case& given, const std::string& reason,
                                            std::string_view because) const;
   [[nodiscard]] std::string reason_for(const Failure& failure, const std::string& otherwise) const;

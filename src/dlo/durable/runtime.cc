@@ -87,6 +87,13 @@ Result<void> DurableRuntime::settle(PoisonKind kind, const LeaseToken& token, En
   return {};
 }
 
+Decision DurableRuntime::check_before_run(const Delivery& delivery) const {
+  const auto limit = call_limit_of(delivery.trail);
+  return delivery.interrupted
+             ? parts_.rules->resume(delivery.counters, delivery.last_error, limit)
+             : parts_.rules->before_run(delivery.counters, delivery.last_error, limit);
+}
+
 Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t limit,
                                                     Millis lease_for, Instant now) {
   auto received = queue(kind).receive({.limit = limit, .lease_for = lease_for}, now);
@@ -107,10 +114,7 @@ Result<std::vector<Delivery>> DurableRuntime::fetch(PoisonKind kind, std::size_t
     if (delivery.interrupted) {
       delivery.trail = with_cut_off_runs(delivery, now.wall, parts_.node);
     }
-    const Decision decision = delivery.interrupted
-                                  ? parts_.rules->resume(delivery.counters, delivery.last_error)
-                                  : parts_.rules->before_run(delivery.counters, delivery.last_error,
-                                                             call_limit_of(delivery.trail));
+    const Decision decision = check_before_run(delivery);
     if (std::holds_alternative<DeadLetterAs>(decision.verdict)) {
       condemn(kind, delivery, decision, now);
       continue;
@@ -219,8 +223,9 @@ Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken&
   const auto out = held_[index(kind)].take(token, now.steady);
   if (!out) return lost(token);
   const bool ran = out->run && is_execution(options);
-  const AbandonDecision decision = decide_abandon(
-      parts_.rules->profile(), ran ? out->run->counters : out->delivery.counters, options);
+  const AbandonDecision decision =
+      decide_abandon(parts_.rules->profile(), ran ? out->run->counters : out->delivery.counters,
+                     options, true, call_limit_of(out->delivery.trail));
   Result<AbandonResult> answer = decision.result;
   if (std::holds_alternative<Released>(decision.result)) {
     answer = release(kind, *out, options, now);
@@ -255,7 +260,7 @@ void DurableRuntime::condemn(PoisonKind kind, const Delivery& delivery, const De
   const auto& death = std::get<DeadLetterAs>(decision.verdict);
   const Profile& profile = parts_.rules->profile();
   const AbandonDecision condemned{Poisoned{poison_count(profile, decision.counters)},
-                                  decision.counters, profile.limit};
+                                  decision.counters, decision.limit.value_or(profile.limit)};
   const Poison value = poison_of(delivery, condemned, std::nullopt);
   DeadLetter record = poison_record(delivery, condemned, value, profile, parts_.node, now.wall);
   record.reason = death.reason;

@@ -113,6 +113,7 @@ class DurableRuntime {
   Result<void> keep_lease(PoisonKind kind, const Delivery& delivery, Instant now);
   Result<std::vector<std::optional<DeadLetter>>> known_records(
       const std::vector<Delivery>& deliveries);
+  [[nodiscard]] Decision check_before_run(const Delivery& delivery) const;
   void give_back(PoisonKind kind, const std::vector<Delivery>& unrun, Instant now);
   void finish_repeat(PoisonKind kind, const Delivery& delivery, const DeadLetter& record,
                      Instant now);

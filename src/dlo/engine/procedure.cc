@@ -122,7 +122,8 @@ std::optional<Prepared> Procedure::account_for_crash(Item& item, TimePoint now) 
   if (!trust) return LookAgain{trust.error()};
   const bool alone = *trust == Trust::none;
   Decision decision = alone ? rules(item).crashed_alone(delivery.counters)
-                            : rules(item).resume(delivery.counters, delivery.last_error);
+                            : rules(item).resume(delivery.counters, delivery.last_error,
+                                                 call_limit_of(delivery.trail));
   if (std::holds_alternative<Run>(decision.verdict)) {
     delivery.counters = decision.counters;
     return std::nullopt;
@@ -265,8 +266,9 @@ void Procedure::plan_retry(Plan& plan, Item& item, Death& death, const RetryAt& 
   failed.error = beginning(death.failure.text.empty() ? death.failure.type : death.failure.text,
                            carried_error);
   failed.delay = again.delay;
-  failed.trail = death.last ? with_attempt(item.delivery.trail, *death.last)
-                            : with_call_limit(item.delivery.trail, std::nullopt);
+  failed.trail = item.delivery.trail;
+  if (death.last) failed.trail = with_attempt(failed.trail, *death.last);
+  failed.trail = with_call_limit(failed.trail, std::nullopt);
   plan.ending = std::move(failed);
 }
 

@@ -6,6 +6,7 @@
 #include "dlo/engine/pull_desk.h"
 #include "dlo/engine/random_bits.h"
 #include "dlo/engine/record.h"
+#include "dlo/engine/trail.h"
 
 namespace dlo {
 
@@ -39,8 +40,9 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
   const Delivery& delivery = out.item.delivery;
   // Receiving was the start (R1): it is part of every count, unless it is given back.
   const bool ran = is_execution(options);
-  const AbandonDecision decided = decide_abandon(
-      rules.profile(), ran ? out.item.running : delivery.counters, options, !writer_.is_office());
+  const AbandonDecision decided =
+      decide_abandon(rules.profile(), ran ? out.item.running : delivery.counters, options,
+                     !writer_.is_office(), call_limit_of(delivery.trail));
   const auto* poisoned = std::get_if<Poisoned>(&decided.result);
   if (poisoned == nullptr) {
     answer.abandon_count = decided.counters.abandon;

@@ -69,7 +69,7 @@ DeadLetter build_record(const RecordInput& input) {
   record.rule = input.decision.rule;
   record.failure = input.failure;
   record.counters = input.decision.counters;
-  record.limit = input.rules.limit_for(record.category);
+  record.limit = input.decision.limit.value_or(input.rules.limit_for(record.category));
   record.policy = print(input.rules.policy_for(record.category));
   record.handler = input.handler;
   record.node = input.origin.node;

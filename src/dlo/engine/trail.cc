@@ -114,7 +114,7 @@ std::vector<std::string_view> lines_of(std::string_view trail) {
   while (!trail.empty()) {
     const std::size_t end = trail.find('\n');
     if (end == std::string_view::npos) break;  // torn: not a whole line
-    lines.push_back(trail.substr(0, end + 1));
+    if (end > 0) lines.push_back(trail.substr(0, end + 1));
     trail.remove_prefix(end + 1);
   }
   return lines;
@@ -143,8 +143,8 @@ std::string with_attempt(std::string_view trail, const Attempt& attempt) {
     bytes -= lines[1].size();
     lines.erase(lines.begin() + 1);
   }
-  std::string out;
-  out.reserve(bytes);
+  std::string out = with_call_limit({}, call_limit_of(trail));
+  out.reserve(out.size() + bytes);
   for (const std::string_view one : lines) out += one;
   return out;
 }

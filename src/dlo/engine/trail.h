@@ -25,7 +25,7 @@ inline constexpr std::size_t carried_error = 16 * 1024;
 [[nodiscard]] std::string_view beginning(std::string_view text, std::size_t limit);
 
 /// `trail` with one more attempt at its end, within the bounds. Total: what is not a trail is
-/// forgotten, and so is the limit of a call.
+/// forgotten. A limit of a call stays: whoever ends a run otherwise takes it off.
 [[nodiscard]] std::string with_attempt(std::string_view trail, const Attempt& attempt);
 
 /// Oldest first. Lines that cannot be read are left out.

@@ -265,7 +265,33 @@ TEST(Abandoning, IsTotalAtTheEndsOfTheNumbers) {
       << "never below zero (R3-3)";
   Counters retries;
   retries.retry = most;
-  EXPECT_EQ(decide_abandon(kafka(), retries, unprocessed()).result, AbandonResult{Poisoned{most}});
+  EXPECT_EQ(decide_abandon(kafka(), retries, counted()).result, AbandonResult{Poisoned{most}});
+}
+
+TEST(Abandoning, WithoutCountingComparesAbandonsAndNothingElse) {  // S3-20, S3-30
+  Counters lost = testing::running(4);  // two abandons, and two leases that were lost
+  lost.abandon = 2;
+  lost.fetch = 5;
+  for (const Profile& profile : {kafka(), workflow(), durable_fetch(), booking_outbox()}) {
+    EXPECT_EQ(decide_abandon(profile, lost, unprocessed()).result, AbandonResult{Released{}});
+  }
+  lost.abandon = 4;
+  EXPECT_TRUE(std::holds_alternative<Poisoned>(decide_abandon(kafka(), lost, unprocessed()).result))
+      << "they are enough by themselves";
+}
+
+TEST(Abandoning, WithoutCountingObeysTheLimitThatTheItemWasReleasedUnder) {  // S3-25
+  for (const Profile& profile : builtin_profiles()) {
+    Counters eight = testing::running(8);
+    eight.abandon = 8;
+    eight.fetch = 9;
+    const AbandonDecision back = decide_abandon(profile, eight, unprocessed(), true, 20);
+    EXPECT_EQ(back.result, AbandonResult{Released{}}) << profile.name;
+    EXPECT_EQ(back.limit, 20U) << profile.name;
+    EXPECT_EQ(decide_abandon(profile, eight, forced(false), true, 20).limit, 20U) << profile.name;
+    const AbandonDecision next = decide_abandon(profile, eight, counted(), true, 20);
+    EXPECT_NE(next.limit, 20U) << "one that counts has its own, " << profile.name;
+  }
 }
 
 TEST(Abandoning, AsksForNothingByDefault) {  // S3-26

@@ -20,7 +20,7 @@ using testing::noon;
 enum class End { fails, is_abandoned, is_lost };
 
 /// One message, counted as a broker and an engine do it between them: what is decided about a crash
-/// is only written down with a failure.
+/// is only written down with a failure or an abandon.
 struct Life {
   std::uint32_t executions = 0;
   std::uint32_t told = 0;  // of them, how many were failures or abandons
@@ -54,7 +54,7 @@ Life live_through(const RuleBook& book, Next next) {
       const AbandonDecision decision =
           decide_abandon(book.profile(), running, {.increment_count = true});
       life.dead = std::holds_alternative<Poisoned>(decision.result);
-      ++kept.abandon;
+      kept = decision.counters;
     }
     if (!life.dead) continue;
     life.released_unrun = false;
@@ -112,6 +112,47 @@ RC_GTEST_PROP(Endings, ThatDoNotCountAreLimitedByThemselves, ()) {
     const bool of_ends =
         check->counter == CounterName::failure || check->counter == CounterName::abandon;
     RC_ASSERT(!of_ends || lost == profile.limit || life.told == stated(book));
+  }
+}
+
+/// A limit of a call stands in place of the profile's also for runs that are cut off.
+RC_GTEST_PROP(Endings, ThatAreCutOffTakeNoMoreThanThemselvesFromALimitOfACall, ()) {
+  for (const Profile& profile : builtin_profiles()) {
+    const RuleBook book = must(RuleBook::build(profile));
+    const std::uint32_t limit = profile.limit + 1 + *rc::gen::inRange<std::uint32_t>(0, 8);
+    Counters kept;
+    std::uint32_t executions = 0;
+    std::uint32_t lost = 0;
+    std::optional<std::uint32_t> died_of;
+    bool interrupted = false;
+    while (!died_of && executions < 100) {
+      ++kept.fetch;
+      const auto carried = executions == 0 ? std::nullopt : std::optional(limit);
+      const Decision claim =
+          interrupted ? book.resume(kept, "", carried) : book.before_run(kept, "", carried);
+      if (!std::holds_alternative<dlo::Run>(claim.verdict)) {
+        died_of = claim.limit.value();
+        RC_ASSERT(std::get<DeadLetterAs>(claim.verdict).exhausted);
+        break;
+      }
+      kept = with_start(kept);
+      interrupted = executions > 0 && *rc::gen::arbitrary<bool>();
+      ++executions;
+      lost += interrupted;
+      if (interrupted) continue;
+      const AbandonDecision decision =
+          decide_abandon(profile, with_start(claim.counters),
+                         {.increment_count = true, .max_abandon_count = limit});
+      if (std::holds_alternative<Poisoned>(decision.result)) died_of = decision.limit;
+      kept = decision.counters;
+    }
+    RC_LOG() << profile.name << ", limit " << limit << ": " << executions << " executions, " << lost
+             << " lost\n";
+    RC_ASSERT(died_of.has_value());
+    if (!profile.crash_counts && lost == profile.limit) continue;  // D5
+    RC_ASSERT(executions >= limit);
+    RC_ASSERT(executions <= limit + 1 + (profile.crash_counts ? 0 : lost));
+    RC_ASSERT(died_of == limit);
   }
 }
 

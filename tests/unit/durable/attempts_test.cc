@@ -140,6 +140,40 @@ TEST_F(Attempts, ALimitOfTheCallIsTheNumberOfExecutions) {  // S3-25
   }
 }
 
+TEST_F(Attempts, ALimitOfTheCallOutlivesLostLeases) {
+  for (const char* profile : {"durable", "durable+safe", "durable-fetch", "durable-fetch+safe"}) {
+    SCOPED_TRACE(profile);
+    use(profile);
+    send(activity, "i-1");
+    std::uint32_t executions = 0;
+    for (auto got = fetch(activity); !got.empty(); got = fetch(activity)) {
+      ++executions;
+      must(runtime_->start(activity, got[0].lease, now_));
+      const bool lost = executions == 6 || executions == 12;
+      if (!lost) {
+        abandon(activity, got[0].lease, {.increment_count = true, .max_abandon_count = 15});
+      }
+      now_ += 31s;
+    }
+    EXPECT_EQ(executions, profile == std::string("durable") ? 17U : 15U) << "crashes count, or not";
+    EXPECT_EQ(only_record(activity).record.limit, 15U);
+    EXPECT_EQ(hooks_.told.back().poison.max_abandons, 15U);
+  }
+}
+
+TEST_F(Attempts, CountersDoNotFallByAnAbandonAfterLostLeases) {
+  use("durable+safe");
+  send(activity, "i-1");
+  for (int lost = 0; lost < 2; ++lost) {
+    fetch_one(activity);
+    now_ += 31s;
+  }
+  abandon(activity, fetch_one(activity));
+  const Counters shown = fetch(activity).front().counters;
+  EXPECT_EQ(shown.failure, 2U);
+  EXPECT_EQ(shown.abandon, 3U);
+}
+
 TEST_F(Attempts, ALimitIsForgottenByTheNextAbandonWithoutOne) {
   use("durable-fetch");
   send(activity, "i-1");

@@ -115,6 +115,61 @@ TEST_F(PullMixed, ALimitOfTheCallOutlivesAnAbandonThatIsNoExecution) {
   }
 }
 
+TEST_F(PullMixed, ALimitOfTheCallOutlivesLostLeases) {
+  for (const Profile& profile : builtin_profiles()) {
+    SCOPED_TRACE(profile.name);
+    use(profile.name);
+    const Life life = live(profile.name, [&](std::uint32_t n) -> End {
+      if (n == 9 || n == 11) return Lost{};
+      return counted("no", 20);
+    });
+    EXPECT_GE(life.executions, 20U);
+    EXPECT_LE(life.executions, 22U);
+    EXPECT_EQ(life.record.record.limit, 20U);
+    EXPECT_NE(life.record.record.description.find("20"), std::string::npos)
+        << life.record.record.description;
+  }
+}
+
+TEST_F(PullMixed, WhoHandsItBackUnprocessedEndsNothing) {  // S3-30
+  for (const Profile& profile : builtin_profiles()) {
+    SCOPED_TRACE(profile.name);
+    use(profile.name);
+    send(profile.name);
+    for (int n = 1; n <= 8; ++n) {
+      ASSERT_EQ(settle(receive().at(0).lease, counted("no", 20)).fate, Fate::released);
+      clock_.advance(1h);
+    }
+    for (int n = 1; n <= 3; ++n) {
+      const auto handed = receive();
+      ASSERT_EQ(handed.size(), 1U);
+      EXPECT_EQ(settle(handed[0].lease, AbandonOptions{}).fate, Fate::released);
+    }
+    const auto handed = receive();
+    ASSERT_EQ(handed.size(), 1U);
+    EXPECT_EQ(handed[0].counters.abandon, 8U);
+    EXPECT_EQ(settle(handed[0].lease, PullCompleted{}).fate, Fate::completed);
+  }
+}
+
+TEST_F(PullMixed, RunsThatWereCutOffEndNothingThatIsHandedBack) {
+  for (const char* profile : {"workflow", "kafka"}) {
+    SCOPED_TRACE(profile);
+    use(profile);
+    send(profile);
+    for (int n = 1; n <= 4; ++n) {
+      const auto handed = receive();
+      ASSERT_EQ(handed.size(), 1U);
+      if (n <= 2) settle(handed[0].lease, counted("no"));
+      clock_.advance(1h);
+    }
+    EXPECT_EQ(settle(receive().at(0).lease, AbandonOptions{}).fate, Fate::released);
+    EXPECT_EQ(receive().size(), 1U);
+    clock_.advance(1h);
+    (void)receive();
+  }
+}
+
 TEST_F(PullMixed, WhatWaitsInTheOfficeIsReleasedOnlyToRunAgain) {
   Profile profile = must(find_profile("standard"));
   profile.placement = Placement::in_office;
@@ -177,6 +232,16 @@ TEST_F(PullMixed, WhatExpiresAfterALostLeaseTellsOfIt) {
   clock_.advance(1h);
   EXPECT_TRUE(receive().empty());
   EXPECT_EQ(numbers(record_of("1")), up_to(2));
+  EXPECT_EQ(record_of("1").record.category, "") << "that is not what it died of";
+}
+
+TEST_F(PullMixed, WhatAWorkerCondemnsAfterALostLeaseIsNoCrash) {
+  use("standard");
+  send("1");
+  ASSERT_EQ(receive().size(), 1U);
+  clock_.advance(1h);
+  settle(receive().at(0).lease, PullCondemned{"BusinessRule", "no such customer"});
+  EXPECT_EQ(record_of("1").record.category, "");
 }
 
 TEST_F(PullMixed, WhatOnlyLostItsLeasesIsOfCategoryCrash) {
@@ -232,16 +297,6 @@ TEST_F(PullMixed, AnExpiredOneThatCannotBeRecordedGoesBackToo) {
 
 TEST_F(PullMixed, TheNewestErrorIsShownWhereverItCameFrom) {  // I9
   for (const char* profile : {"durable-fetch", "durable", "standard", "booking-outbox"}) {
-  EXPECT_EQ(record_of("1").record.category, "") << "that is not what it died of";
-}
-
-TEST_F(PullMixed, WhatAWorkerCondemnsAfterALostLeaseIsNoCrash) {
-  use("standard");
-  send("1");
-  ASSERT_EQ(receive().size(), 1U);
-  clock_.advance(1h);
-  settle(receive().at(0).lease, PullCondemned{"BusinessRule", "no such customer"});
-  EXPECT_EQ(record_of("1").record.category, "");
     SCOPED_TRACE(profile);
     use(profile);
     send(profile);

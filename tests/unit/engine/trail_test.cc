@@ -104,7 +104,7 @@ TEST(Trail, GoesOnAfterWhatWasNeverATrail) {
   EXPECT_LE(trail.size(), trail_bytes);
 }
 
-TEST(Trail, CarriesTheLimitOfACallUntilTheNextAttempt) {  // S3-25
+TEST(Trail, CarriesTheLimitOfACallUntilItIsTakenOff) {  // S3-25
   EXPECT_FALSE(call_limit_of(""));
   EXPECT_FALSE(call_limit_of(trail_of(3, "limit\t9")));
   EXPECT_FALSE(call_limit_of("limit\tx\n"));
@@ -114,7 +114,10 @@ TEST(Trail, CarriesTheLimitOfACallUntilTheNextAttempt) {  // S3-25
   EXPECT_EQ(attempts_of(limited).size(), 3U);
   EXPECT_EQ(call_limit_of(with_call_limit(limited, 8)), 8U);
   EXPECT_EQ(with_call_limit(limited, std::nullopt), trail_of(3, "x"));
-  EXPECT_EQ(with_attempt(limited, attempt(4, "x")), trail_of(4, "x"));
+  EXPECT_EQ(with_attempt(limited, attempt(4, "x")), with_call_limit(trail_of(4, "x"), 7));
+  EXPECT_EQ(with_attempt("limit\tx\n", attempt(1)), with_attempt("", attempt(1)));
+  EXPECT_EQ(with_attempt("limit\t" + std::string(1U << 20U, '9'), attempt(1)),
+            with_attempt("", attempt(1)));
 }
 
 TEST(Trail, WithoutItsLimitIsNotTakenForNoTrailAtAll) {
