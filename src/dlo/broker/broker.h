@@ -49,9 +49,16 @@ struct Failed {  // the attempt failed; come back at `again_at`
 struct Abandoned {               // S3-18..20
   bool increment_count = false;  // false: never processed: claim and start are given back (R3-3)
   TimePoint again_at{};
-  std::string error;       // empty: the error it had is kept
-  std::string trail = {};  // as in Failed; empty: the one it had is kept
+  std::string error;                   // empty: the error it had is kept
+  std::string trail = {};              // as in Failed; empty: the one it had is kept
+  std::optional<Counters> counters{};  // of one that counts: as the core decided; empty: one more
 };
+/// What an abandon that counts makes of `counters`.
+[[nodiscard]] inline Counters after_abandon(const Abandoned& ending, Counters counters) noexcept {
+  if (ending.counters) return *ending.counters;
+  counters.abandon += counters.abandon != UINT32_MAX;
+  return counters;
+}
 struct ReleasedUnrun {};   // never ran: the claim and, if marked, the start are given back
 struct DeadLettered {      // its record is durable in the office; gone from here
   bool hold_key = false;   // keep followers of its key back until free_key

@@ -191,10 +191,10 @@ Result<void> DurableRuntime::complete(PoisonKind kind, const LeaseToken& token, 
 }
 
 Result<AbandonResult> DurableRuntime::release(PoisonKind kind, const Out& out,
-                                              const AbandonOptions& options, Instant now) {
-  const auto settled =
-      settle(kind, out.delivery.lease,
-             release_of(out.delivery, options, out.run, now.wall, parts_.node), now);
+                                              const AbandonOptions& options,
+                                              const AbandonDecision& decision, Instant now) {
+  Ending ending = release_of(out.delivery, options, decision, out.run, now.wall, parts_.node);
+  const auto settled = settle(kind, out.delivery.lease, std::move(ending), now);
   if (!settled) return settled.error();
   return AbandonResult{Released{}};
 }
@@ -228,7 +228,7 @@ Result<AbandonResult> DurableRuntime::abandon(PoisonKind kind, const LeaseToken&
                      options, true, call_limit_of(out->delivery.trail));
   Result<AbandonResult> answer = decision.result;
   if (std::holds_alternative<Released>(decision.result)) {
-    answer = release(kind, *out, options, now);
+    answer = release(kind, *out, options, decision, now);
   } else if (const auto done = poison_abandoned(kind, *out, options, decision, now); !done) {
     answer = done.error();
   }

@@ -122,7 +122,7 @@ class DurableRuntime {
   void mark_settled(const SourceSettled& record);
   Result<void> settle(PoisonKind kind, const LeaseToken& token, Ending ending, Instant now);
   Result<AbandonResult> release(PoisonKind kind, const Out& out, const AbandonOptions& options,
-                                Instant now);
+                                const AbandonDecision& decision, Instant now);
   Result<void> poison_abandoned(PoisonKind kind, const Out& out, const AbandonOptions& options,
                                 const AbandonDecision& decision, Instant now);
   Result<SourceSettled> keep(PoisonKind kind, const Delivery& delivery, DeadLetter record,

@@ -40,8 +40,7 @@ Transition OfficeSource::ending_of(const Held& held, const Settlement& settlemen
   } else if (const auto* abandoned = std::get_if<Abandoned>(&settlement.ending)) {
     move.counters = unclaimed(held);
     if (abandoned->increment_count) {
-      move.counters = held.counters;
-      move.counters->abandon += move.counters->abandon != UINT32_MAX;
+      move.counters = after_abandon(*abandoned, held.counters);
     }
     move.next_retry_at = abandoned->again_at;
     if (is_put_off(*abandoned) && held.calls != put_off_.calls()) move.next_retry_at = now;

@@ -48,8 +48,8 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
     answer.abandon_count = decided.counters.abandon;
     Plan plan;
     plan.kind = Plan::Kind::release;
-    plan.ending = release_of(delivery, options, AbandonedRun{out.item.running, out.started}, now,
-                             parts_.origin.node);
+    plan.ending = release_of(delivery, options, decided,
+                             AbandonedRun{out.item.running, out.started}, now, parts_.origin.node);
     return plan;
   }
   answer.abandon_count = poisoned->abandon_count;

@@ -106,6 +106,26 @@ TEST_P(BrokerSuite, AnAbandonThatDoesNotCountTakesBackTheStartToo) {  // I8, S3-
   EXPECT_EQ(take_one(noon + 5s).counters.attempt, third.counters.attempt + 1) << "counted: it ran";
 }
 
+TEST_P(BrokerSuite, AnAbandonThatCountsLeavesTheCountersItIsGiven) {  // R6: as a failure does
+  publish("m-1");
+  const auto first = take_one();
+  start(first.lease);
+  Abandoned decided{true, noon, ""};
+  decided.counters = with_start(first.counters);
+  decided.counters->failure = 2;  // runs that were cut off before, which the core has counted
+  decided.counters->abandon = 3;
+  EXPECT_EQ(settle(first, decided).abandon_count, 3U);
+  const auto second = take_one();
+  auto expected = *decided.counters;
+  ++expected.fetch;
+  EXPECT_EQ(second.counters, expected);
+  start(second.lease);
+  decided.increment_count = false;
+  decided.counters->abandon = 9;
+  EXPECT_EQ(settle(second, decided).abandon_count, 3U) << "nothing was processed";
+  EXPECT_EQ(take_one().counters, expected);
+}
+
 TEST_P(BrokerSuite, AnAbandonHidesTheMessageForItsDelay) {  // S3-20: visibility delay
   NEEDS(delays);
   publish("m-1");

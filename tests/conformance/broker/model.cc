@@ -252,6 +252,7 @@ SettleAnswer BrokerModel::settle(const Settlement& settlement) {
   } else if (const auto* abandoned = std::get_if<Abandoned>(&settlement.ending)) {
     if (abandoned->increment_count) {
       ++item.counters.abandon;
+      if (abandoned->counters) item.counters = *abandoned->counters;
       item.repeat = item.interrupted = false;
       item.interruptions = 0;
     } else {

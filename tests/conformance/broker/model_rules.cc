@@ -221,9 +221,16 @@ class Walk {
         if (chance(2)) failed.trail = some_trail();
         return failed;
       }
-      case 2:
-        return Abandoned{chance(2), again_at, chance(2) ? "busy" : "",
-                         chance(2) ? some_trail() : ""};
+      case 2: {
+        Abandoned abandoned{chance(2), again_at, chance(2) ? "busy" : "",
+                            chance(2) ? some_trail() : ""};
+        if (chance(2)) {
+          abandoned.counters = with_start(counters_[at]);
+          abandoned.counters->failure += 2;
+          ++abandoned.counters->abandon;
+        }
+        return abandoned;
+      }
       case 3:
       case 4:
         return ReleasedUnrun{};

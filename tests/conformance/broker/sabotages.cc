@@ -287,6 +287,10 @@ const std::vector<Sabotage>& sabotages() {
           auto& error = std::get<Abandoned>(s.ending).error;
           if (error.empty()) error = "?";
         })}},
+      {"AbandonsCountForThemselves",
+       {"AnAbandonThatCountsLeavesTheCountersItIsGiven"},
+       {.settlement = when<Abandoned>(
+            [](Settlement& s, TimePoint) { std::get<Abandoned>(s.ending).counters.reset(); })}},
       {"AbandonsForgetTheirTrail",
        {"AnAbandonLeavesTheTrailItIsGiven"},
        {.settlement = when<Abandoned>(

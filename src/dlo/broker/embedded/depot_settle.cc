@@ -78,7 +78,7 @@ Depot::Ended Depot::decide(Lease& lease, const Ending& ending, TimePoint now) {
     MessageState state = lease.state;
     bool repeat = slot.repeat;
     if (abandoned->increment_count) {
-      if (state.counters.abandon != UINT32_MAX) ++state.counters.abandon;
+      state.counters = after_abandon(*abandoned, state.counters);
       repeat = state.interrupted = false;
       state.interruptions = 0;
     } else {

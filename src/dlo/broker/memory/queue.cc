@@ -290,7 +290,7 @@ void Queue::end(SlotNumber number, const Failed& ending, TimePoint now, Gone& /*
 void Queue::end(SlotNumber number, const Abandoned& ending, TimePoint now, Gone& /*gone*/) {
   Slot& slot = slab_[number];
   if (ending.increment_count) {
-    if (slot.counters.abandon != UINT32_MAX) ++slot.counters.abandon;
+    slot.counters = after_abandon(ending, slot.counters);
     slot.repeat = slot.interrupted = false;
     slot.interruptions = 0;
   } else {
