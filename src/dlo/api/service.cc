@@ -30,13 +30,13 @@ namespace {
 HttpResponse health(WatchedOffice& office, const EmbeddedQueues* queues) {
   AggregateRequest nothing;
   nothing.tallies = false;
-  if (const auto numbers = office.aggregate(nothing); !numbers) {
-    return json_answer(R"({"status":"office unavailable"})", 503);
-  }
+  const auto numbers = office.aggregate(nothing);
+  (void)office.apply({});  // writes nothing, and is told of damage that its own threads have met
   const auto met = office.trouble();
   if (met && met->code == Code::corrupt) {
     return json_answer(R"({"status":"office damaged"})", 503);
   }
+  if (!numbers) return json_answer(R"({"status":"office unavailable"})", 503);
   const auto health = queues == nullptr ? QueuesHealth{} : queues->health();
   if (!health.works) return json_answer(R"({"status":"queues unavailable"})", 503);
   if (met) return json_answer(R"({"status":"office in trouble"})");

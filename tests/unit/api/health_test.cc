@@ -13,6 +13,7 @@
 #include "unit/engine/faults.h"
 
 #include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/store/passing_office.h"
 
 namespace dlo::api {
 namespace {
@@ -176,6 +177,30 @@ TEST_F(OfficeHealthTest, ADamagedOfficeStaysDamaged) {
   EXPECT_EQ(report(), 201);
   EXPECT_EQ(health(), "office damaged");
   EXPECT_EQ(get("/readyz").status(), 503);
+}
+
+TEST_F(OfficeHealthTest, DamageThatNobodyAskedForIsDamageToo) {  // its own threads have met it
+  fault_ = Code::corrupt;
+  EXPECT_EQ(health(), "office damaged");
+  EXPECT_EQ(get("/healthz").status(), 503);
+  EXPECT_EQ(log().size(), 1U) << "and is said once";
+}
+
+/// Its pages cannot be read any more.
+class HurtOffice final : public PassingOffice {
+ public:
+  using PassingOffice::PassingOffice;
+  Result<Aggregate> aggregate(const AggregateRequest&) override {
+    return Error{Code::corrupt, "test", "a page is noise"};
+  }
+};
+
+TEST_F(OfficeHealthTest, DamageThatIsMetByLookingIsCalledDamage) {
+  HurtOffice hurt(office_);
+  service_ = std::make_unique<Service>(hurt, nullptr, clock_, options_);
+  EXPECT_EQ(health(), "office damaged");
+  EXPECT_EQ(get("/readyz").at("status"), "office damaged");
+  service_.reset();
 }
 
 TEST_F(OfficeHealthTest, WhatCallersDoWrongIsNoTrouble) {
