@@ -20,6 +20,7 @@ int status_of(Code code) noexcept {
     case Code::corrupt:
       return 500;
     case Code::unavailable:
+    case Code::disk_full:
       return 503;
     case Code::timed_out:
       return 504;
@@ -32,7 +33,8 @@ HttpResponse problem_of(const Error& error) {
   if (error.code == Code::unavailable || error.code == Code::timed_out) {
     response.headers.push_back({"Retry-After", "1"});
   }
-  if (error.code == Code::full) {  // somebody has to make room first
+  if (error.code == Code::full ||
+      error.code == Code::disk_full) {  // somebody has to make room first
     response.headers.push_back({"Retry-After", "10"});
   }
   return response;

@@ -107,10 +107,7 @@ HttpResponse with_error(HttpResponse problem, const std::string& given) {
 HttpResponse problem_of_refusal(const TaskRefusal& refusal) {
   if (refusal.code == "dlq_disabled") return problem(409, "dlq_disabled", refusal.error.detail);
   if (refusal.code == "cycle") return problem(409, "cycle", refusal.error.detail);
-  if (refusal.code != "disk_full") return problem_of(refusal.error);
-  HttpResponse response = problem(503, "disk_full", refusal.error.detail);
-  response.headers.push_back({"Retry-After", "10"});  // somebody has to make room first
-  return response;
+  return problem_of(refusal.error);
 }
 
 }  // namespace

@@ -48,10 +48,10 @@ HttpResponse health(WatchedOffice& office, const EmbeddedQueues* queues) {
 /// not keep it. Who is sent nothing would never find out that it can write again: it tries.
 HttpResponse readiness(WatchedOffice& office, const EmbeddedQueues* queues, bool stopping) {
   if (stopping) return json_answer(R"({"status":"stopping"})", 503);
-  const Change probe = PutDocument{"probe", "ready", "{}", std::nullopt};
-  if (office.trouble()) (void)office.apply({&probe, 1});
+  office.try_again();
   const auto met = office.trouble();
-  if (met && met->code == Code::full) return json_answer(R"({"status":"full"})", 503);
+  const bool full = met && (met->code == Code::full || met->code == Code::disk_full);
+  if (full) return json_answer(R"({"status":"full"})", 503);
   if (met && met->code != Code::corrupt) {
     return json_answer(R"({"status":"office in trouble"})", 503);
   }

@@ -19,7 +19,7 @@ constexpr Millis refused_rest{60'000};
 /// The office itself is in trouble, not the record it was given.
 bool is_of_office(const Error& error) noexcept {
   return error.code == Code::unavailable || error.code == Code::timed_out ||
-         error.code == Code::full || error.code == Code::corrupt;
+         error.code == Code::full || error.code == Code::disk_full || error.code == Code::corrupt;
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ std::string_view name_of(Code code) noexcept {
       return "invalid_argument";
     case Code::full:
       return "full";
+    case Code::disk_full:
+      return "disk_full";
     case Code::refused:
       return "refused";
     case Code::corrupt:

@@ -12,7 +12,8 @@ enum class Code : std::uint8_t {
   lease_lost,        // another worker owns the message now, or the token was never ours
   conflict,          // the record changed meanwhile, or is in a state that forbids this
   invalid_argument,  // the caller is wrong and will stay wrong
-  full,              // a limit or the disk is full: the same call works once there is room
+  full,              // a limit is reached: the same call works once there is room below it
+  disk_full,         // no room on the disk: nobody can write until somebody makes some
   refused,           // not allowed here: second writer, newer schema, read-only file
   corrupt,           // stored data is damaged; nothing was overwritten
   unavailable,       // the backend cannot be reached at the moment
@@ -23,6 +24,7 @@ enum class Code : std::uint8_t {
 [[nodiscard]] constexpr bool is_retryable(Code code) noexcept {
   switch (code) {
     case Code::full:
+    case Code::disk_full:
     case Code::unavailable:
     case Code::timed_out:
       return true;

@@ -29,6 +29,7 @@ bool is_about_one(Code code) {
     case Code::invalid_argument:
       return true;
     case Code::full:
+    case Code::disk_full:
     case Code::refused:
     case Code::corrupt:
     case Code::unavailable:

@@ -12,7 +12,7 @@ bool is_overtaken(const Error& error) noexcept {
 
 bool will_pass(const Error& error) noexcept {
   return error.code == Code::unavailable || error.code == Code::timed_out ||
-         error.code == Code::full;
+         error.code == Code::full || error.code == Code::disk_full;
 }
 
 std::string digest_json(std::string_view text) {

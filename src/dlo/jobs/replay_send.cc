@@ -132,7 +132,8 @@ Result<Stepped> ReplayWork::wind_up() {
   // What was in flight is finished if its target takes it: it may be there already.
   auto sent = send_taken();
   if (sent || !will_pass(sent.error())) return sent;
-  const bool surely_not_sent = sent.error().code == Code::full;
+  const Code met = sent.error().code;
+  const bool surely_not_sent = met == Code::full || met == Code::disk_full;
   if (!surely_not_sent && now_ < job_.ended_at.value_or(now_) + replay_lease) return sent;
   return return_taken();
 }

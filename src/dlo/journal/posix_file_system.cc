@@ -18,7 +18,7 @@ Error system_error(const char* where, const std::string& path, int number) {
   const bool no_room = number == ENOSPC || number == EDQUOT;
   const bool denied = number == EROFS || number == EACCES || number == EPERM;
   Code code = Code::unavailable;
-  if (no_room) code = Code::full;
+  if (no_room) code = Code::disk_full;
   if (denied) code = Code::refused;
   if (number == ENOENT) code = Code::not_found;
   std::string detail = path + ": " + std::strerror(number) + ".";
@@ -81,7 +81,7 @@ class PosixFile final : public File {
     while (reason == EINTR) reason = ::posix_fallocate(fd_, 0, static_cast<off_t>(size));
     if (reason == 0) return {};
     Error error = system_error("journal.allocate", path_, reason);
-    if (error.code == Code::full) error.detail += how_much(size);
+    if (error.code == Code::disk_full) error.detail += how_much(size);
     return error;
   }
 

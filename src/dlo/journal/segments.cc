@@ -191,7 +191,7 @@ Result<SegmentPtr> Segments::activate(std::uint64_t number, std::uint64_t room) 
 Result<SegmentPtr> Segments::activate_first(std::uint64_t number) {
   constexpr std::uint64_t shortest = 64U << 10U;
   const auto whole = activate(number, 0);
-  if (whole || whole.error().code != Code::full) return whole;
+  if (whole || whole.error().code != Code::disk_full) return whole;
   for (auto size = options_.segment_size / 2; size >= shortest; size /= 2) {
     auto segment = create(number, size);
     if (!segment) continue;

@@ -13,9 +13,8 @@ struct Row {
 
 // Appendix A of the manual. The first row that is a prefix of the state decides.
 constexpr std::array rows{
-    Row{"25006", Code::refused},        // read_only_sql_transaction: a standby, or set so
-    Row{"53100", Code::full},           // disk_full
-    Row{"53200", Code::full},           // out_of_memory
+    Row{"25006", Code::refused},  // read_only_sql_transaction: a standby, or set so
+    Row{"53100", Code::disk_full},     Row{"53200", Code::full},  // out_of_memory
     Row{"54", Code::invalid_argument},  // a program limit: a value too long for an index
     Row{"22", Code::invalid_argument},  // a value the server cannot hold
     Row{"28", Code::refused},           // wrong user or password

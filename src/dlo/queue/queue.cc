@@ -142,7 +142,9 @@ Result<void> Queue::send_all(std::span<const std::string> bodies) {
 // A full queue may be full of what nobody wants any more.
 Result<void> Queue::publish(std::span<const Publication> list) {
   auto sent = queue_->publish(list, clock_.instant());
-  if (!sent && sent.error().code == Code::full) {
+  const bool no_room =
+      !sent && (sent.error().code == Code::full || sent.error().code == Code::disk_full);
+  if (no_room) {
     if (const auto buried = bury_expired(); !buried) return buried;
     sent = queue_->publish(list, clock_.instant());
   }

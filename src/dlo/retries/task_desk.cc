@@ -191,9 +191,7 @@ void TaskDesk::reject(TaskAnswer& answer, Error met) {
     intake_.rejected();
     shelf_.note_rejected();
   }
-  if (met.code != Code::full) return refuse(answer, std::move(met));
-  met.code = Code::unavailable;  // not the limit of a profile: nobody can write here
-  refuse(answer, "disk_full", std::move(met));
+  refuse(answer, std::move(met));
 }
 
 std::optional<Error> TaskDesk::in_the_way(const Profile& profile) {

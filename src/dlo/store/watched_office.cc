@@ -7,7 +7,30 @@ namespace dlo {
 namespace {
 
 bool is_trouble(Code code) noexcept {
-  return code == Code::corrupt || code == Code::full || code == Code::unavailable;
+  return code == Code::corrupt || code == Code::full || code == Code::disk_full ||
+         code == Code::unavailable;
+}
+
+constexpr std::size_t largest_try = 256U << 10U;
+
+/// About how much they write: what is large of them.
+std::size_t bytes_of(std::span<const Change> changes) {
+  std::size_t bytes = 0;
+  const auto add = [&](const std::optional<std::string>& text) {
+    bytes += text ? text->size() : 0;
+  };
+  for (const Change& change : changes) {
+    if (const auto* append = std::get_if<Append>(&change)) {
+      add(append->record->message->payload);
+      bytes += append->record->failure.text.size() + append->record->failure.stack.size();
+    } else if (const auto* version = std::get_if<AddVersion>(&change)) {
+      add(version->payload);
+    } else if (const auto* document = std::get_if<PutDocument>(&change)) {
+      add(document->body);
+    }
+    bytes += 512;
+  }
+  return bytes;
 }
 
 /// A merge is refused as full when its group is: the office has room.
@@ -19,21 +42,23 @@ bool may_be_a_full_group(std::span<const Change> changes) {
 
 }  // namespace
 
-void WatchedOffice::met(const Error& error) {
+void WatchedOffice::met(const Error& error, std::size_t bytes) {
   if (!is_trouble(error.code)) return;
   {
     const std::lock_guard lock(mutex_);
+    if (error.code == Code::disk_full) unfit_ = std::min(std::max(unfit_, bytes), largest_try);
     if (trouble_ && (trouble_->code == error.code || trouble_->code == Code::corrupt)) return;
     trouble_ = error;
   }
   if (told_) told_(error);
 }
 
-void WatchedOffice::wrote() {
+void WatchedOffice::wrote(std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    if (!trouble_ || trouble_->code == Code::corrupt) return;
+    if (!trouble_ || trouble_->code == Code::corrupt || bytes < unfit_) return;
     trouble_.reset();
+    unfit_ = 0;
   }
   if (told_) told_(std::nullopt);
 }
@@ -43,12 +68,29 @@ std::optional<Error> WatchedOffice::trouble() const {
   return trouble_;
 }
 
+void WatchedOffice::try_again() {
+  std::size_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!trouble_) return;
+    bytes = unfit_;
+  }
+  const auto put = [this](std::size_t size) {
+    std::string body = R"({"room":")";
+    body.append(size, '.');
+    body += "\"}";
+    const Change probe = PutDocument{"probe", "ready", std::move(body), std::nullopt};
+    return apply({&probe, 1}).has_value();
+  };
+  if (put(bytes) && bytes > 0) (void)put(0);
+}
+
 Result<std::vector<Applied>> WatchedOffice::apply(std::span<const Change> changes) {
   auto applied = inner_.apply(changes);
   if (applied) {
-    if (!changes.empty()) wrote();
+    if (!changes.empty()) wrote(bytes_of(changes));
   } else if (applied.error().code != Code::full || !may_be_a_full_group(changes)) {
-    met(applied.error());
+    met(applied.error(), bytes_of(changes));
   }
   return applied;
 }

@@ -11,8 +11,9 @@ namespace dlo {
 
 /// An office that remembers what is wrong with it: damage, a full disk, a file that cannot be
 /// reached. Callers get the same answers; whoever looks after the program can ask, and is told when
-/// it changes. What a write met is over once a write succeeds; damage is not, until the office is
-/// opened anew.
+/// it changes. What a write met is over once a write succeeds, a full disk once as much is written
+/// as did not fit: less often finds room in what is there already. Damage is not over until the
+/// office is opened anew.
 /// Threads  As `Office`; `told` is called from the thread that met it, and must not call back.
 class WatchedOffice final : public Office {
  public:
@@ -34,10 +35,12 @@ class WatchedOffice final : public Office {
   OfficeExtras extras() noexcept override { return inner_.extras(); }
 
   [[nodiscard]] std::optional<Error> trouble() const;
+  /// Writes as much as shows whether what is wrong is over; nothing if all is well.
+  void try_again();
 
  private:
-  void met(const Error& error);
-  void wrote();
+  void met(const Error& error, std::size_t bytes = 0);
+  void wrote(std::size_t bytes);
   template <typename T>
   Result<T> watched(Result<T> answer) {
     if (!answer) met(answer.error());
@@ -48,6 +51,7 @@ class WatchedOffice final : public Office {
   const Told told_;
   mutable std::mutex mutex_;
   std::optional<Error> trouble_;
+  std::size_t unfit_ = 0;  // about how much did not fit on a full disk
 };
 
 }  // namespace dlo

@@ -71,7 +71,7 @@ std::set<std::string> codes_in_sources() {
   }
   for (const Code code :
        {Code::not_found, Code::lease_lost, Code::conflict, Code::invalid_argument, Code::full,
-        Code::refused, Code::corrupt, Code::unavailable, Code::timed_out}) {
+        Code::disk_full, Code::refused, Code::corrupt, Code::unavailable, Code::timed_out}) {
     codes.insert(std::string(name_of(code)));
   }
   return codes;

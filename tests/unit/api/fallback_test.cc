@@ -48,7 +48,7 @@ class FallbackTest : public Asking {
 };
 
 TEST_F(FallbackTest, AFullDiskHasACodeOfItsOwn) {  // issue 5, R20
-  fault_ = Code::full;
+  fault_ = Code::disk_full;
   const Told told = report("t1", "workflow+safe");
   EXPECT_EQ(told.status(), 503) << told;
   EXPECT_EQ(told.at("code"), "disk_full");
@@ -96,7 +96,7 @@ TEST_F(FallbackTest, SomebodyElsesWriteBringsThemInAtOnce) {
 }
 
 TEST_F(FallbackTest, ATaskInMemoryIsSeenAsNotDurable) {
-  fault_ = Code::full;
+  fault_ = Code::disk_full;
   options_.masked = {testing::must(FieldPath::parse("body.card"))};
   const std::string id = report("t1").at("id");
   for (const std::string& name : {id, std::string("t1")}) {

@@ -27,6 +27,7 @@ class HealthTest : public Asking {
   void start() override {
     EmbeddedOptions options;
     options.checkpoint_every = 4096;
+    options.journal.segment_size = 64U << 10U;
     queues_ = must(EmbeddedQueues::open(disk_, clock_.now(), options));
     service_ = std::make_unique<Service>(office_, queues_.get(), clock_, options_);
   }
@@ -38,11 +39,11 @@ class HealthTest : public Asking {
       return fails ? std::optional(code) : std::nullopt;
     });
   }
-  int send() {
+  Told sent() {
     return ask("POST", "/v1/queues/orders/messages", std::string(1000, 'x'),
-               {{"Content-Type", "text/plain"}})
-        .status();
+               {{"Content-Type", "text/plain"}});
   }
+  int send() { return sent().status(); }
 
   FaultFileSystem disk_;
   std::unique_ptr<EmbeddedQueues> queues_;
@@ -63,7 +64,7 @@ TEST_F(HealthTest, QueuesThatTakeNothingMoreAreUnavailable) {
 
 TEST_F(HealthTest, QueuesWhoseCheckpointsFailAreInTroubleAndWork) {
   say("PUT", "/v1/queues/orders", "{}");
-  fail(FaultFileSystem::Op::open, "checkpoint", Code::full);
+  fail(FaultFileSystem::Op::open, "checkpoint", Code::disk_full);
   ASSERT_TRUE(eventually([&] {
     EXPECT_LT(send(), 300);
     return get("/healthz").at("status") == "queues in trouble";
@@ -75,6 +76,16 @@ TEST_F(HealthTest, QueuesWhoseCheckpointsFailAreInTroubleAndWork) {
     EXPECT_LT(send(), 300);
     return get("/healthz").at("status") == "ok";
   }));
+}
+
+TEST_F(HealthTest, QueuesOnAFullDiskSayWhatOfficesOnOneSay) {  // R20
+  say("PUT", "/v1/queues/orders", "{}");
+  fail(FaultFileSystem::Op::open, "", Code::disk_full);
+  Told told = sent();
+  for (int i = 0; i < 1000 && told.status() < 300; ++i) told = sent();
+  EXPECT_EQ(told.status(), 503) << told;
+  EXPECT_EQ(told.at("code"), "disk_full");
+  EXPECT_EQ(told.header("Retry-After"), "10");
 }
 
 /// An office whose writes fail when told to.
@@ -101,9 +112,23 @@ class OfficeHealthTest : public Asking {
   std::atomic<std::optional<Code>> fault_{std::nullopt};
   std::mutex mutex_;
   std::vector<std::string> log_;
-  testing::FlakyOffice flaky_{office_, [this](std::span<const Change>) -> std::optional<Error> {
+  static bool is_small(std::span<const Change> changes) {
+    for (const Change& change : changes) {
+      if (const auto* append = std::get_if<Append>(&change)) {
+        const auto& payload = append->record->message->payload;
+        if (payload && payload->size() > 10'000) return false;
+      }
+      const auto* document = std::get_if<PutDocument>(&change);
+      if (document != nullptr && document->body && document->body->size() > 10'000) return false;
+    }
+    return true;
+  }
+  std::atomic<bool> lets_small_ones_pass_{false};
+  testing::FlakyOffice flaky_{office_,
+                              [this](std::span<const Change> changes) -> std::optional<Error> {
                                 const auto met = fault_.load();
                                 if (!met) return std::nullopt;
+                                if (lets_small_ones_pass_ && is_small(changes)) return std::nullopt;
                                 return Error{*met, "disk", "no luck with the disk"};
                               }};
 };
@@ -159,7 +184,7 @@ TEST_F(OfficeHealthTest, ABatchThatTheServerIsTooBusyForKeepsEveryCallersError) 
 }
 
 TEST_F(OfficeHealthTest, AServerWithoutRoomAsksForNoMoreUntilThereIsSome) {
-  fault_ = Code::full;
+  fault_ = Code::disk_full;
   EXPECT_EQ(say("POST", "/v1/dead-letters", R"({"source":"orders","error":"boom"})",
                 {{"Idempotency-Key", "k"}})
                 .status(),
@@ -168,6 +193,21 @@ TEST_F(OfficeHealthTest, AServerWithoutRoomAsksForNoMoreUntilThereIsSome) {
   EXPECT_EQ(get("/healthz").status(), 200) << "it lives, and a restart would not help";
   fault_ = std::nullopt;
   EXPECT_EQ(get("/readyz").status(), 200) << "nobody reported since, and it knows all the same";
+}
+
+TEST_F(OfficeHealthTest, AFullDiskIsToldAlikeOnEveryRoute) {  // R20
+  fault_ = Code::disk_full;
+  const std::vector<std::pair<std::string, std::string>> writes = {
+      {"/v1/dead-letters", R"({"source":"orders","error":"boom"})"},
+      {"/v1/dead-letters", R"({"source":"orders","profile":"workflow+safe","error":"boom"})"},
+      {"/v1/jobs", R"({"act":"archive","query":"source:orders"})"},
+      {"/v1/tokens", R"({"name":"mine","role":"reader"})"}};
+  for (const auto& [path, body] : writes) {
+    const Told told = say("POST", path, body);
+    EXPECT_EQ(told.status(), 503) << path << told;
+    EXPECT_EQ(told.at("code"), "disk_full") << path;
+    EXPECT_EQ(told.header("Retry-After"), "10") << path;
+  }
 }
 
 TEST_F(OfficeHealthTest, ADamagedOfficeStaysDamaged) {
@@ -201,6 +241,27 @@ TEST_F(OfficeHealthTest, DamageThatIsMetByLookingIsCalledDamage) {
   EXPECT_EQ(health(), "office damaged");
   EXPECT_EQ(get("/readyz").at("status"), "office damaged");
   service_.reset();
+}
+
+TEST_F(OfficeHealthTest, ADiskThatIsFullForWhatIsLargeIsFull) {
+  lets_small_ones_pass_ = true;
+  fault_ = Code::disk_full;
+  const std::string large =
+      R"({"source":"orders","error":"boom","payload":")" + std::string(20'000, 'x') + "\"}";
+  for (int i = 0; i < 3; ++i) {
+    const Told refused = say("POST", "/v1/dead-letters", large);
+    EXPECT_EQ(refused.status(), 503) << refused;
+    EXPECT_EQ(refused.at("code"), "disk_full");
+    EXPECT_EQ(report(), 201);
+    EXPECT_EQ(get("/readyz").at("status"), "full");
+    EXPECT_EQ(health(), "office in trouble");
+  }
+  EXPECT_EQ(log().size(), 1U) << "not by turns";
+  fault_ = std::nullopt;
+  EXPECT_EQ(report(), 201);
+  EXPECT_EQ(log().size(), 1U) << "that one is small";
+  EXPECT_EQ(get("/readyz").at("status"), "ok");
+  EXPECT_EQ(log(), (std::vector<std::string>{"no luck with the disk", "well"}));
 }
 
 TEST_F(OfficeHealthTest, WhatCallersDoWrongIsNoTrouble) {

@@ -8,7 +8,7 @@ namespace dlo {
 namespace {
 
 TEST(Fallback, OnlyWhatMayPassIsKeptInMemoryAndOnlyWhereAProfileSaysSo) {  // S2-2, R2-10
-  for (const Code code : {Code::unavailable, Code::timed_out, Code::full}) {
+  for (const Code code : {Code::unavailable, Code::timed_out, Code::full, Code::disk_full}) {
     EXPECT_TRUE(falls_back(StoreFailure::memory_fallback, code)) << name_of(code);
     EXPECT_FALSE(falls_back(StoreFailure::reject, code)) << name_of(code);
     EXPECT_FALSE(falls_back(StoreFailure::keep_source, code)) << name_of(code);

@@ -60,6 +60,7 @@ TEST(ErrorCode, HasAStableNameEach) {
   EXPECT_EQ(name_of(Code::lease_lost), "lease_lost");
   EXPECT_EQ(name_of(Code::timed_out), "timed_out");
   EXPECT_EQ(name_of(Code::full), "full");
+  EXPECT_EQ(name_of(Code::disk_full), "disk_full");
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ class SilentOffice final : public PassingOffice {
     return inner().get(id);
   }
   Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
-    if (full) return Error{Code::full, "test", "the disk is full"};
+    if (full) return Error{Code::disk_full, "test", "the disk is full"};
     return inner().apply(changes);
   }
   bool down = false;

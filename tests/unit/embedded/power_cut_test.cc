@@ -148,7 +148,7 @@ TEST(FailingDisk, LosesNothingThatWasAcknowledged) {
       shop.open(worker.now());
       ASSERT_EQ(worker.audit(), "") << "seed " << seed << ", life " << life;
       int until = static_cast<int>(seed * 7 % 90) + 5;
-      const auto code = seed % 3 == 0 ? Code::full : Code::unavailable;
+      const auto code = seed % 3 == 0 ? Code::disk_full : Code::unavailable;
       shop.disk->set_fault([&until, code](FaultFileSystem::Op op, const std::string&) {
         const bool counts = op == FaultFileSystem::Op::sync || op == FaultFileSystem::Op::write;
         return counts && --until <= 0 ? std::optional(code) : std::nullopt;
@@ -196,7 +196,7 @@ TEST(AFullDisk, RefusesPublicationsAndLetsConsumersMakeRoom) {
   shop.disk->set_fault([&](FaultFileSystem::Op op, const std::string& name) {
     const bool new_file = (name > "000000000002.seg" && name < "1") ||
                           (name.starts_with("spare-new-") && name != "spare-new-1.seg");
-    return full && new_file && op != FaultFileSystem::Op::sync ? std::optional(Code::full)
+    return full && new_file && op != FaultFileSystem::Op::sync ? std::optional(Code::disk_full)
                                                                : std::nullopt;
   });
   std::size_t taken = 1;
@@ -210,7 +210,7 @@ TEST(AFullDisk, RefusesPublicationsAndLetsConsumersMakeRoom) {
     if (!answer) refused = answer.error();
   }
   ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->code, Code::full) << refused->detail;
+  EXPECT_EQ(refused->code, Code::disk_full) << refused->detail;
   EXPECT_GT(taken, 300U);
   std::size_t done = 0;
   for (auto got = shop.take(50); !got.empty(); got = shop.take(50)) {

@@ -198,7 +198,7 @@ TEST(ACheckpointThatFails, IsToldOnceAndSoIsItsEnd) {
   shop.disk->set_fault([&](FaultFileSystem::Op op, const std::string& name) {
     const bool fails = op == FaultFileSystem::Op::open && name.starts_with("checkpoint");
     failures += fails;
-    return fails ? std::optional(Code::full) : std::nullopt;
+    return fails ? std::optional(Code::disk_full) : std::nullopt;
   });
   ASSERT_TRUE(told(1));
   ASSERT_TRUE(eventually([&] {
@@ -252,7 +252,7 @@ TEST(ACheckpointThatFails, IsToldToWhoeverAsks) {
   EXPECT_TRUE(must(shop.queue->stats(noon)).trouble.empty());
   shop.disk->set_fault([](FaultFileSystem::Op op, const std::string& name) {
     const bool fails = op == FaultFileSystem::Op::open && name.starts_with("checkpoint");
-    return fails ? std::optional(Code::full) : std::nullopt;
+    return fails ? std::optional(Code::disk_full) : std::nullopt;
   });
   const auto end = std::chrono::steady_clock::now() + 30s;
   std::string told;

@@ -13,7 +13,7 @@ int says_how_much_room_it_takes(const std::string& disk) {
   const auto directory = must(open_directory(disk));
   const auto file = must(directory->open("a", OpenMode::create));
   const auto refused = file->allocate(32U << 20U);
-  EXPECT_OR_RETURN(!refused && refused.error().code == Code::full);
+  EXPECT_OR_RETURN(!refused && refused.error().code == Code::disk_full);
   const std::string& said = refused.error().detail;
   // The lock of the directory takes a page of the 1024.
   EXPECT_OR_RETURN(said.find("takes 32768 KiB and there are 10") != std::string::npos);

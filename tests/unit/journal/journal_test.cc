@@ -161,14 +161,14 @@ TEST_F(JournalTest, AFullDiskRefusesTheAppendAndChangesNothing) {
   open(options);
   append_durable("kept");
   disk_->set_fault([](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
-    if (op == FaultFileSystem::Op::open) return Code::full;
+    if (op == FaultFileSystem::Op::open) return Code::disk_full;
     return std::nullopt;
   });
   const std::string large(8000, 'x');
   const NewRecord record{1, {}, large};
   const auto refused = journal_->append({&record, 1}, {});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::full);
+  EXPECT_EQ(refused.error().code, Code::disk_full);
   disk_->set_fault(nullptr);
   append_durable("room again");
   open(options);

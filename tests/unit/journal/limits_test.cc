@@ -119,7 +119,7 @@ TEST(JournalLimits, ASegmentThatCannotGrowIsLeftForTheNext) {
   bool no_room = true;
   disk.set_fault([&](FaultFileSystem::Op op, const std::string& name) {
     const bool grows = op == FaultFileSystem::Op::write && segment_number(name) == 1;
-    return grows && std::exchange(no_room, false) ? std::optional(Code::full) : std::nullopt;
+    return grows && std::exchange(no_room, false) ? std::optional(Code::disk_full) : std::nullopt;
   });
   must(journal->durable(must(journal->append(list, where))));
   EXPECT_FALSE(no_room) << "it tried";
@@ -209,7 +209,7 @@ TEST(JournalHealth, SaysThatTheDiskIsFullUntilThereIsRoomAgain) {
   options.segment_size = 16U << 10U;
   auto journal = opened(disk, options, bodies, report);
   disk.set_fault([](FaultFileSystem::Op op, const std::string&) {
-    return op == FaultFileSystem::Op::open ? std::optional(Code::full) : std::nullopt;
+    return op == FaultFileSystem::Op::open ? std::optional(Code::disk_full) : std::nullopt;
   });
   const std::string body(1000, 'x');
   const NewRecord record{1, {}, body};
@@ -221,7 +221,7 @@ TEST(JournalHealth, SaysThatTheDiskIsFullUntilThereIsRoomAgain) {
   }
   const auto health = journal->health();
   ASSERT_FALSE(health);
-  EXPECT_EQ(health.error().code, Code::full);
+  EXPECT_EQ(health.error().code, Code::disk_full);
   disk.set_fault({});
   must(journal->wait_for_room(false));
   EXPECT_TRUE(journal->health());
@@ -267,12 +267,12 @@ TEST(JournalSpares, AFileToUseAgainEndsTheTroubleOfAFullDisk) {
   const auto journal = in_the_second_segment(disk);
   disk.set_fault([](FaultFileSystem::Op op, const std::string& name) {
     const bool another = op == FaultFileSystem::Op::open && name.starts_with("spare-new");
-    return another ? std::optional(Code::full) : std::nullopt;
+    return another ? std::optional(Code::disk_full) : std::nullopt;
   });
   nearly_fill(*journal);
   const auto full = journal->wait_for_room(false);
   ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().code, Code::full);
+  EXPECT_EQ(full.error().code, Code::disk_full);
   EXPECT_FALSE(journal->health());
   must(journal->release(1));
   EXPECT_TRUE(journal->health());

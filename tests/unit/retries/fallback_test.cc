@@ -191,11 +191,11 @@ TEST_P(FallbackTest, TheSafeProfileRejectsAndLeavesNoPhantom) {
 }
 
 TEST_P(FallbackTest, AFullDiskIsAnotherReasonThanAFullOffice) {  // issue 5, R20
-  broken_->fault = Code::full;
+  broken_->fault = Code::disk_full;
   const TaskAnswer refused = report("t1", "workflow+safe");
   EXPECT_FALSE(refused.stored);
   EXPECT_EQ(refused.refusal.value().code, "disk_full");
-  EXPECT_EQ(refused.refusal.value().error.code, Code::unavailable);
+  EXPECT_EQ(refused.refusal.value().error.code, Code::disk_full);
   EXPECT_NE(refused.reason.find("no luck with the disk"), std::string::npos) << refused.reason;
   EXPECT_EQ(refused.error, "busy");
   EXPECT_EQ(counted("rejected"), 1U);

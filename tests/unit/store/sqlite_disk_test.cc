@@ -22,7 +22,7 @@ int fills_up_and_goes_on(const std::string& disk) {
       error = applied.error();
     }
   }
-  EXPECT_OR_RETURN(error && error->code == Code::full && is_retryable(error->code));
+  EXPECT_OR_RETURN(error && error->code == Code::disk_full && is_retryable(error->code));
   EXPECT_OR_RETURN(error->detail.find("make room") != std::string::npos);
   EXPECT_OR_RETURN(kept > 10);
   // What was answered can be read, counted and found while the disk is full.
@@ -48,7 +48,7 @@ TEST(SqliteDisk, AnOfficeThatDoesNotFitIsRefusedAsFull) {
     write_bytes(disk + "/ballast", std::string((1U << 20U) - 8192, 'b'));
     const auto opened = SqliteOffice::open(disk);
     EXPECT_OR_RETURN(!opened);
-    EXPECT_OR_RETURN(opened.error().code == Code::full);
+    EXPECT_OR_RETURN(opened.error().code == Code::disk_full);
     return 0;
   };
   EXPECT_ON_SMALL_DISK("1", body);

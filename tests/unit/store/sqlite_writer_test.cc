@@ -197,7 +197,7 @@ TEST_F(SqliteWriter, AListTooLargeForTheDiskTakesNobodyAlong) {
   ListTask small({append_of(letter(1))});  // a repeat: needs no room
   const auto answers = write_together({&small, &large});
   EXPECT_TRUE(answers[0]);
-  EXPECT_EQ(answers[1].error().code, Code::full);
+  EXPECT_EQ(answers[1].error().code, Code::disk_full);
   EXPECT_EQ(count(), "1,1");
 }
 
@@ -205,7 +205,7 @@ TEST_F(SqliteWriter, AfterAFullDiskTheNextListIsWrittenAsIfNothingHadBeen) {
   {
     const FullDisk disk(session_);
     ListTask large({append_of(letter_with_payload(1, std::string(1U << 20U, 'x')))});
-    EXPECT_EQ(writer_.write(large).error().code, Code::full);
+    EXPECT_EQ(writer_.write(large).error().code, Code::disk_full);
   }
   ListTask again({append_of(letter_with_payload(1, std::string(1U << 20U, 'x')))});
   EXPECT_TRUE(writer_.write(again));

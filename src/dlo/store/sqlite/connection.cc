@@ -26,8 +26,10 @@ std::string file_of(sqlite3* db) {
 
 std::string what_to_do(Code code, const std::string& file) {
   switch (code) {
-    case Code::full:
+    case Code::disk_full:
       return "nothing was changed; make room on the disk that holds " + file + " and try again";
+    case Code::full:
+      return "nothing was changed; free some memory, or ask for less at once";
     case Code::refused:
       return "nothing was changed; make " + file + " and its directory writable for this user";
     case Code::corrupt:
@@ -48,6 +50,7 @@ std::string what_to_do(Code code, const std::string& file) {
 Code code_of(int result) {
   switch (result & 0xff) {
     case SQLITE_FULL:
+      return Code::disk_full;
     case SQLITE_NOMEM:
       return Code::full;
     case SQLITE_READONLY:

@@ -20,7 +20,7 @@ std::string owner_of(int descriptor) {
 }
 
 Error cannot(const std::string& path, int reason) {
-  const Code code = reason == ENOSPC                                         ? Code::full
+  const Code code = reason == ENOSPC || reason == EDQUOT                     ? Code::disk_full
                     : reason == EACCES || reason == EROFS || reason == EPERM ? Code::refused
                                                                              : Code::unavailable;
   return Error{code, "sqlite.open",
