@@ -18,7 +18,7 @@ struct RunContext {
   RecordId id;  // the same for every repeat of this message: use it to be idempotent
   std::uint32_t occurrence = 1;  // of a record: which of its deaths this is a retry of
   std::string metadata;          // of a record: JSON; empty: none
-  LeaseToken fence;              // of this run; a late waker cannot settle with it
+  LeaseToken fence;              // of this run; a later run of a record has a larger one
   Counters counters;             // this start included
   TimePoint started{};           // when this attempt began
   Millis timeout{0};             // how long it may take; zero: no limit

@@ -62,7 +62,7 @@ class Office {
   /// back, whatever `limit` and `from` are: `retrying` becomes `pending` again and is due as
   /// before, so no state is without an exit (I7); a `replaying` record keeps its status for the
   /// replayer to take over. No record is in two live leases. invalid_argument unless `lease_for` is
-  /// positive.
+  /// positive. Of two leases of one record the later has the larger token, restarts or not.
   virtual Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
                                            const ClaimFrom& from) = 0;
 

@@ -404,5 +404,38 @@ TEST_P(OfficeSuite, ALeaseTokenIsNeverHandedOutTwice) {
   }
 }
 
+TEST_P(OfficeSuite, ALaterLeaseOfARecordHasALargerToken) {  // so that whoever runs it can refuse
+  std::vector<LeaseToken> given;
+  const auto later = [&](const LeaseToken& lease) {
+    if (!given.empty()) {
+      EXPECT_GT(lease, given.back()) << "lease " << given.size();
+    }
+    given.push_back(lease);
+  };
+  const auto taken = [&](TimePoint now) {
+    const auto claims = claim(1, now, seconds{30});
+    ASSERT_EQ(claims.size(), 1U);
+    later(claims.front().lease);
+  };
+  DeadLetter due = a_letter(1);
+  due.next_retry_at = noon;
+  append(due);
+  taken(noon);
+  taken(noon + seconds{30});  // the lease before it ended by itself
+  taken(noon + hours{1});
+  if (GetParam().durable) reopen();
+  taken(noon + hours{2});
+  Transition back = to(Status::pending, 1, noon + hours{2});
+  back.lease = given.back();
+  apply_one(back);
+  Transition replay = to(Status::replaying, 1, noon + hours{2});
+  replay.lease_for = seconds{30};
+  later(apply_one(replay).lease.value());
+  apply({to(Status::discarding, 1, noon + hours{2}), to(Status::discarded, 1, noon + hours{2}),
+         Remove{id_of(1)}, append_of(due)});
+  if (GetParam().durable) reopen();
+  taken(noon + hours{3});
+}
+
 }  // namespace
 }  // namespace dlo::testing

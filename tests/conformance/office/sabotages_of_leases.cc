@@ -82,6 +82,14 @@ std::vector<Sabotage> claims() {
        {"NoRecordIsInTwoLiveLeases"},
        with_everything_claimed_twice()},
       {"one token serves all", {"ALeaseTokenIsNeverHandedOutTwice"}, with_one_token_for_all()},
+      {"tokens have no order",
+       {"ALaterLeaseOfARecordHasALargerToken"},
+       on_claims([](std::vector<Claim>& claims) {
+         for (Claim& claim : claims) {
+           claim.lease.high = ~claim.lease.high;
+           claim.lease.low = ~claim.lease.low;
+         }
+       })},
       {"sources are not told apart",
        {"ClaimsCanBeKeptToOneSource", "EndedLeasesOfOtherSourcesAreTakenBackToo"},
        on_request([](auto& request) { request.from.source.clear(); })},

@@ -126,7 +126,7 @@ PulledWork PullHandler::take(std::unique_lock<std::mutex>& lock) {
   Offer& offer = *waiting_.front();
   waiting_.pop_front();
   // Unique by its counter; the fence makes it worthless for another run of the same message.
-  offer.token = LeaseToken{{offer.context.fence.high ^ offer.context.fence.low, ++sequence_}};
+  offer.token = LeaseToken{{std::hash<LeaseToken>{}(offer.context.fence), ++sequence_}};
   offer.taken = true;
   offer.copying = true;
   held_.emplace(offer.token, &offer);

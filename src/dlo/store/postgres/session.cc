@@ -73,8 +73,7 @@ Session::Session(Link link, const std::string& schema,
     : link_(std::move(link)),
       lock_(advisory_lock("dlo writes " + schema)),
       searches_payload_(std::move(searches_payload)),
-      books_(link_),
-      lease_epoch_(draw()) {
+      books_(link_) {
   writer_.high = draw();
   writer_.low = draw();
 }
@@ -315,14 +314,6 @@ std::uint64_t Session::add_audit(const AddAudit& act) {
   desk_.add({number, act, hash});
   mark_written();
   return number;
-}
-
-LeaseToken Session::fresh_token(std::int64_t number) noexcept {
-  LeaseToken token;
-  // An odd multiplier permutes: no two leases of this epoch share a first half.
-  token.high = lease_epoch_ + (++leases_) * 0x9E3779B97F4A7C15ULL;
-  token.low = static_cast<std::uint64_t>(number);
-  return token;
 }
 
 std::vector<Head> Session::ended_leases(TimePoint now, std::size_t limit) {

@@ -83,7 +83,6 @@ class Session {
 
   [[nodiscard]] std::vector<sql::Head> ended_leases(TimePoint now, std::size_t limit);
   [[nodiscard]] std::vector<sql::Head> due(TimePoint now, const ClaimFrom& from, std::size_t limit);
-  [[nodiscard]] LeaseToken fresh_token(std::int64_t number) noexcept;
 
   /// Sends what lies on the desk, so that the server's own queries see it.
   void flush();
@@ -122,8 +121,6 @@ class Session {
   std::vector<std::size_t> must_write_;  // places in the pipeline of compare-and-set updates
   Id128 writer_;                         // whose row in `writers` is ours
   std::int64_t mark_ = 0;
-  std::uint64_t lease_epoch_;
-  std::uint64_t leases_ = 0;
 };
 
 }  // namespace dlo::postgres

@@ -43,6 +43,12 @@ inline constexpr const char* where = "office.apply";
 
 }  // namespace applying
 
+/// The token of a lease that the change of this number gives: the later one of a record is larger,
+/// whatever was restarted or removed in between, and the second half leads back to the record.
+[[nodiscard]] inline LeaseToken token_of(std::uint64_t change, std::int64_t number) noexcept {
+  return LeaseToken{{change, static_cast<std::uint64_t>(number)}};
+}
+
 /// A list of changes and what the asking thread made ready for it.
 template <typename Session>
 struct PreparedList {
@@ -132,10 +138,9 @@ Result<Applied> Applier<Session>::operator()(const Transition& change) {
   if (!before) return applying::no_record();
   const bool with_facts = applying::needs_facts(change, before->record.status);
   if (with_facts) session_.load_facts(*before);
-  const LeaseToken fresh = change.lease_for && !change.lease
-                               ? session_.fresh_token(before->record.number)
-                               : LeaseToken{};
-  auto standing = apply_transition(before->record, before->lease, change, fresh, next_change());
+  const std::uint64_t moved = next_change();
+  auto standing = apply_transition(before->record, before->lease, change,
+                                   token_of(moved, before->record.number), moved);
   if (!standing) return standing.error();
   const bool facts =
       applying::changes_facts(change) || before->record.resolution != standing->record.resolution;
@@ -335,8 +340,9 @@ template <typename Session>
   std::vector<Leased> leased;
   if (limit == 0) return leased;
   for (Head& head : session.due(now, from, limit)) {
-    const Lease lease{session.fresh_token(head.record.number), lease_end(now, lease_for)};
-    Standing standing = claimed(head.record, lease, session.books().next_change());
+    const std::uint64_t change = session.books().next_change();
+    const Lease lease{token_of(change, head.record.number), lease_end(now, lease_for)};
+    Standing standing = claimed(head.record, lease, change);
     session.update({head, standing.record, standing.lease, head.tries, false, false});
     const Status was = head.record.status;
     head.record = std::move(standing.record);

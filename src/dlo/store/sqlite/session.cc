@@ -1,7 +1,6 @@
 #include "dlo/store/sqlite/session.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "dlo/store/sql/codec.h"
@@ -34,11 +33,6 @@ std::int64_t bounded(std::size_t limit) {
   return static_cast<std::int64_t>(std::min<std::size_t>(limit, 1U << 20U));
 }
 
-std::uint64_t draw() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32U) | device();
-}
-
 }  // namespace
 
 Session::Session(std::unique_ptr<Connection> db,
@@ -48,7 +42,6 @@ Session::Session(std::unique_ptr<Connection> db,
       log_(*db_, damage),
       searches_payload_(std::move(searches_payload)),
       books_(*db_),
-      lease_epoch_(draw()),
       find_id_(db_->raw(), select_head("WHERE id = ?")),
       find_number_(db_->raw(), select_head("WHERE number = ?")),
       read_facts_(db_->raw(), "SELECT facts FROM details WHERE number = ?"),
@@ -156,14 +149,6 @@ void Session::back_to_savepoint() {
 void Session::run(Statement& statement) {
   wrote_ = true;
   statement.run();
-}
-
-LeaseToken Session::fresh_token(std::int64_t number) noexcept {
-  LeaseToken token;
-  // An odd multiplier permutes: no two leases of this epoch share a first half.
-  token.high = lease_epoch_ + (++leases_) * 0x9E3779B97F4A7C15ULL;
-  token.low = static_cast<std::uint64_t>(number);
-  return token;
 }
 
 std::optional<Head> Session::find(const RecordId& id) {

@@ -86,9 +86,6 @@ class Session {
   /// Heads due at `now`, longest due first.
   [[nodiscard]] std::vector<Head> due(TimePoint now, const ClaimFrom& from, std::size_t limit);
 
-  /// A token that leads back to its record: the second half is the number.
-  [[nodiscard]] LeaseToken fresh_token(std::int64_t number) noexcept;
-
  private:
   void run(Statement& statement);
   struct DueHead {
@@ -112,8 +109,6 @@ class Session {
   Pages saved_;
   bool wrote_ = false;
   bool stale_ = false;  // the books hold what was rolled back
-  std::uint64_t lease_epoch_;
-  std::uint64_t leases_ = 0;
   Statement find_id_, find_number_, read_facts_, read_body_, read_versions_;
   Statement insert_head_, insert_body_, insert_facts_, insert_attempt_, insert_version_;
   Statement touch_, move_status_, move_class_, rewrite_, write_lease_, write_facts_, settle_source_;
