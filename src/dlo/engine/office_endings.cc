@@ -13,7 +13,35 @@ bool is_put_off(const Abandoned& ending) {
   return !ending.increment_count && ending.error.empty();
 }
 
+std::vector<Attempt> runs_among(const std::vector<Change>& changes) {
+  std::vector<Attempt> runs;
+  for (const Change& change : changes) {
+    if (const auto* run = std::get_if<AddAttempt>(&change)) runs.push_back(run->attempt);
+  }
+  return runs;
+}
+
 }  // namespace
+
+/// Only what nobody works on: whoever has it again finds out about its last start by himself.
+void OfficeSource::overruled(const RecordId& id, std::vector<Attempt> attempts, TimePoint now) {
+  if (attempts.empty()) return;
+  const auto detail = office_.get(id);
+  if (!detail || !is_closed(detail->record.status)) return;
+  const DeadLetter& record = detail->record;
+  Transition unmoved;
+  unmoved.id = id;
+  unmoved.expected_version = record.version;
+  unmoved.to = record.status;
+  unmoved.now = now;
+  std::vector<Change> changes{unmoved};
+  const std::uint32_t told = detail->attempts.empty() ? 0 : detail->attempts.front().number;
+  for (Attempt& attempt : attempts) {
+    if (attempt.number <= told || attempt.number > record.counters.total) continue;
+    changes.emplace_back(AddAttempt{id, std::move(attempt)});
+  }
+  if (changes.size() > 1) (void)office_.apply(changes);
+}
 
 /// Without the claim, and the start if there was one (I8).
 Counters OfficeSource::unclaimed(const Held& held) {
@@ -85,6 +113,7 @@ Result<SettleAnswer> OfficeSource::settle_one(const Settlement& settlement, Time
     if (!applied) {
       if (is_retryable(applied.error().code)) return applied.error();
       answer.settled = Settled::lease_lost;
+      overruled(entry->id, runs_among(changes), now);
     }
   }
   forget_held({&settlement, 1}, now);

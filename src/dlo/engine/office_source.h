@@ -64,6 +64,7 @@ class OfficeSource final : public Broker, public RecordWriter {
              TimePoint now, std::vector<Change>& out) override;
   [[nodiscard]] std::shared_ptr<const RuleBook> rules(const Delivery& delivery) override;
   [[nodiscard]] std::optional<KnownRecord> record_of(const Delivery& delivery) override;
+  void overruled(const RecordId& id, std::vector<Attempt> attempts, TimePoint now) override;
   [[nodiscard]] bool is_office() const noexcept override { return true; }
 
  private:

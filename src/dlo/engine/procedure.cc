@@ -201,6 +201,15 @@ Plan Procedure::after_failure(Item& item, Outcome outcome, TimePoint started, Ti
   return plan(item, {std::move(decision), std::move(outcome.failure), attempt}, now);
 }
 
+void Procedure::overruled(const Item& item, const RecordId& record, Outcome outcome,
+                          TimePoint started, TimePoint now) const {
+  redact(outcome.failure);
+  writer_.overruled(
+      record,
+      {make_attempt(item.running, started, now, outcome.kind, {}, outcome.failure, origin_.node)},
+      now);
+}
+
 Plan Procedure::after_report(Item& item, Failure failure, TimePoint now, std::uint64_t random,
                              bool final) const {
   return after_failure(item, {OutcomeKind::failed, std::move(failure)}, now, now, random, final);

@@ -62,6 +62,10 @@ class Procedure {
   /// ... ended well.
   [[nodiscard]] Plan after_success(Item& item) const;
 
+  /// The attempt ended, however, and somebody had closed its record meanwhile: no more than a row.
+  void overruled(const Item& item, const RecordId& record, Outcome outcome, TimePoint started,
+                 TimePoint now) const;
+
   /// A failure somebody else reports: decided and recorded as if it had happened here.
   /// `final`: whoever reports it has given up.
   [[nodiscard]] Plan after_report(Item& item, Failure failure, TimePoint now, std::uint64_t random,

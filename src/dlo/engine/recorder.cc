@@ -158,6 +158,9 @@ Result<void> Recorder::write_singly(std::span<Entry*> batch, TimePoint now) {
     if (!is_about_one(written.error().code)) return written;
     if (written.error().code == Code::lease_lost) {
       entry->item->lost.store(true);
+      if (entry->plan.record) {
+        writer_.overruled(entry->plan.record->id, std::move(entry->plan.attempts), now);
+      }
     } else {
       put_off(*entry, written.error(), now);
     }

@@ -184,7 +184,9 @@ bool Workshop::try_again(const Item& item, const Outcome& outcome, std::uint32_t
 Workshop::Tried Workshop::run_tries(Slot& slot, const Item& item, TimePoint started, bool plain) {
   const Message& message = *item.delivery.message;
   RunContext context;
+  std::optional<RecordId> record;
   if (auto known = parts_.procedure.record_of(item)) {
+    record = known->id;
     context.id = known->id;
     context.occurrence = known->occurrence;
     context.metadata = std::move(known->metadata);
@@ -203,14 +205,15 @@ Workshop::Tried Workshop::run_tries(Slot& slot, const Item& item, TimePoint star
     const bool settle = plain && outcome.kind == OutcomeKind::ok;
     const Slot::Left left = slot.leave(settle);
     // Let go: nothing but the slot may be touched any more.
-    if (left.gone) return {true, false, left.cause, {}};
+    if (left.gone) return {true, false, left.cause, {}, record};
     if (left.cause != Slot::StopCause::none || !try_again(item, outcome, tries)) {
-      return {false, settle && left.cause == Slot::StopCause::none, left.cause, std::move(outcome)};
+      const bool settled = settle && left.cause == Slot::StopCause::none;
+      return {false, settled, left.cause, std::move(outcome), record};
     }
     const InnerPipeline& inner = parts_.procedure.rules(item).profile().inner;
     waited = delay_before(inner.policy, tries + 1, waited, parts_.dice.roll()).value_or(Millis{0});
     if (!slot.wait(parts_.clock, parts_.clock.now() + waited)) {
-      return {false, false, slot.glance().cause, std::move(outcome)};
+      return {false, false, slot.glance().cause, std::move(outcome), record};
     }
     slot.reenter();
   }
@@ -230,25 +233,32 @@ bool Workshop::attempt(Slot& slot, Item& item, TimePoint started) {
   Tried tried = run_tries(slot, item, started, plain);
   if (tried.gone) return false;
   if (tried.settled) return true;
-  conclude(item, std::move(tried.outcome), tried.cause, started, timeout);
+  conclude(item, std::move(tried), started, timeout);
   slot.end();
   return true;
 }
 
-void Workshop::conclude(Item& item, Outcome outcome, Slot::StopCause cause, TimePoint started,
-                        Millis timeout) {
-  const TimePoint now = parts_.clock.now();
-  if (item.lost.load()) {
-    const bool ok = outcome.kind == OutcomeKind::ok;
-    if (!ok && cause == Slot::StopCause::lease) {
-      // Told to stop, for somebody has moved the record: that says nothing about its handler.
-      item.entry->breaker.take_back(item.ticket, now);
-    } else {
-      report(item, ok, now);
-    }
-    release(item);  // the settler forgets it
-    return;
+/// Somebody else owns it now. If that is a person who closed its record, the run is a row of it all
+/// the same: its start is counted there.
+void Workshop::conclude_lost(Item& item, Tried tried, TimePoint started, TimePoint now) {
+  const bool ok = tried.outcome.kind == OutcomeKind::ok;
+  if (!ok && tried.cause == Slot::StopCause::lease) {
+    // Told to stop, for somebody has moved the record: that says nothing about its handler.
+    item.entry->breaker.take_back(item.ticket, now);
+  } else {
+    report(item, ok, now);
   }
+  if (tried.record && tried.outcome.kind != OutcomeKind::never_started) {
+    parts_.procedure.overruled(item, *tried.record, std::move(tried.outcome), started, now);
+  }
+  release(item);  // the settler forgets it
+}
+
+void Workshop::conclude(Item& item, Tried tried, TimePoint started, Millis timeout) {
+  const TimePoint now = parts_.clock.now();
+  if (item.lost.load()) return conclude_lost(item, std::move(tried), started, now);
+  const Slot::StopCause cause = tried.cause;
+  Outcome& outcome = tried.outcome;
   if (cause == Slot::StopCause::timeout) {
     if (parts_.events != nullptr) {
       parts_.events->handler_timed_out(*item.delivery.message, false);

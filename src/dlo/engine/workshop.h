@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "dlo/broker/broker.h"
@@ -73,6 +74,7 @@ class Workshop {
     bool settled = false;  // went well and is already among the slot's done
     Slot::StopCause cause = Slot::StopCause::none;
     Outcome outcome;
+    std::optional<RecordId> record{};  // that it is a run of
   };
   [[nodiscard]] Tried run_tries(Slot& slot, const Item& item, TimePoint started, bool plain);
 
@@ -100,8 +102,9 @@ class Workshop {
   void mark_starts(std::vector<Item*>& chunk, TimePoint now);
   bool attempt(Slot& slot, Item& item, TimePoint started);
   [[nodiscard]] bool try_again(const Item& item, const Outcome& outcome, std::uint32_t tries) const;
-  void conclude(Item& item, Outcome outcome, Slot::StopCause cause, TimePoint started,
-                Millis timeout);
+  void conclude(Item& item, Tried tried, TimePoint started, Millis timeout);
+  void conclude_lost(Item& item, Tried tried, TimePoint started, TimePoint now);
+  void reached_nobody(Item& item, TimePoint now);
   void fail(Item& item, Outcome outcome, TimePoint started, TimePoint now);
   void succeed(Item& item, TimePoint started, TimePoint now);
   void observe(std::chrono::nanoseconds took, std::size_t count);

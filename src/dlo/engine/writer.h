@@ -48,6 +48,11 @@ class RecordWriter {
     return std::nullopt;
   }
 
+  /// Somebody closed this record while it ran, so what came of these runs moves it no more. They
+  /// are written down as far as possible: their starts are counted in it.
+  virtual void overruled(const RecordId& /*id*/, std::vector<Attempt> /*attempts*/,
+                         TimePoint /*now*/) {}
+
   /// True if retries of this source wait in the office anyway.
   [[nodiscard]] virtual bool is_office() const noexcept = 0;
 };

@@ -122,6 +122,9 @@ TEST_P(Overruled, ARunThatAPersonEndedIsNoFailureOfItsExecutor) {  // issue 5
   EXPECT_EQ(circuit.in_a_row, 0U);
   EXPECT_EQ(circuit.calls, 0U);
   EXPECT_EQ(status(id), Status::archived);
+  const auto rows = must(office().get(id)).attempts;
+  ASSERT_EQ(rows.size(), 2U) << "its start is counted, so it is among the attempts";
+  EXPECT_EQ(rows.front().error_text, "stopped");
 }
 
 }  // namespace

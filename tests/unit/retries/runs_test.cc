@@ -45,5 +45,41 @@ TEST_P(Runs, ALaterRunOfATaskHasALargerFence) {  // issue 5: so that an executor
   EXPECT_EQ(record(id).counters.retry, 8U);
 }
 
+TEST_P(Runs, ARunWhoseTaskWasArchivedMeanwhileIsAmongItsAttempts) {  // issue 5, I9
+  RecordId id;
+  bool well = false;
+  on("llamaindex", [&](const Message&, const RunContext&) {
+    move(id, Status::archived);
+    return well ? works() : fails("the disk is on fire");
+  });
+  for (const bool works_now : {true, false}) {
+    well = works_now;
+    id = report(well ? "wf_1" : "wf_2", "timeout", ask("immediate", 3));
+    processor().drain();
+    EXPECT_EQ(status(id), Status::archived);
+    const auto rows = attempts(id);
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows.front().number, record(id).counters.total);
+    EXPECT_EQ(rows.front().outcome, well ? OutcomeKind::ok : OutcomeKind::failed);
+    EXPECT_EQ(rows.front().error_text, well ? "" : "the disk is on fire");
+  }
+}
+
+TEST_P(Runs, OneThatIsRestoredWasNotCutOff) {
+  RecordId id;
+  int runs = 0;
+  on("llamaindex", [&](const Message&, const RunContext&) {
+    if (++runs == 1) move(id, Status::archived);
+    return fails("timeout");
+  });
+  id = report("wf_1", "timeout", ask("immediate", 3));
+  processor().drain();
+  move(id, Status::pending);
+  retry_by_hand(id);
+  processor().drain();
+  ASSERT_GE(runs, 2);
+  for (const Attempt& each : attempts(id)) EXPECT_NE(each.outcome, OutcomeKind::crashed);
+}
+
 }  // namespace
 }  // namespace dlo::testing
