@@ -25,6 +25,11 @@ constexpr std::array<std::string_view, 15> codes_without_answer = {"ECONNREFUSED
                                                                    "tls",
                                                                    "transport"};
 
+/// Of these: the request never left, so nobody can have worked on it.
+constexpr std::array<std::string_view, 8> codes_of_unreached = {
+    "ECONNREFUSED", "EHOSTUNREACH",      "ENETUNREACH",        "EAI_AGAIN",
+    "dns",          "connection_failed", "connection_refused", "tls"};
+
 void count(std::uint32_t& counter) noexcept {
   if (counter < std::numeric_limits<std::uint32_t>::max()) ++counter;
 }
@@ -81,7 +86,7 @@ Admission refused(const Breaker& breaker, TimePoint ask_again) {
 Admission probing(Breaker breaker, TimePoint now) {
   count(breaker.probes_out);
   breaker.last_probe_at = now;
-  return {true, breaker, {breaker.era}, now};
+  return {true, breaker, {breaker.era, true}, now};
 }
 
 }  // namespace
@@ -90,7 +95,7 @@ Admission admit(const Breaker& breaker, const BreakerPolicy& policy, TimePoint n
   if (breaker.forced) return refused(breaker, now + std::max(bounded(policy.cool_down), Millis{1}));
   switch (breaker.state) {
     case BreakerState::closed:
-      return {true, breaker, {breaker.era}, now};
+      return {true, breaker, {breaker.era, false}, now};
     case BreakerState::open: {
       // Further away than any cool-down reaches: the clock jumped back.
       const bool clock_jumped = breaker.probe_at - now > cool_down(policy, 1.0);
@@ -146,6 +151,11 @@ bool says_target_failed(const Failure& failure) noexcept {
   if (failure.status) return *failure.status >= 500;
   if (failure.code == "protocol" || failure.code == "not_started") return true;
   return std::ranges::find(codes_without_answer, failure.code) != codes_without_answer.end();
+}
+
+bool costs_no_attempt(const BreakerTicket& ticket, const Failure& failure) noexcept {
+  return ticket.probe && !failure.status &&
+         std::ranges::find(codes_of_unreached, failure.code) != codes_of_unreached.end();
 }
 
 Breaker force_open(Breaker breaker) noexcept {

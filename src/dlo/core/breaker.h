@@ -43,6 +43,7 @@ struct Breaker {
 /// Ties the result of a call to the question that admitted it.
 struct BreakerTicket {
   std::uint64_t era = 0;
+  bool probe = false;  // it is to find out whether the other side works again
   bool operator==(const BreakerTicket&) const = default;
 };
 
@@ -73,6 +74,11 @@ struct Admission {
 /// said that it is in trouble itself. Any other that is not retried is an answer of a target that
 /// works.
 [[nodiscard]] bool says_target_failed(const Failure& failure) noexcept;
+
+/// Whether a failure costs the message no attempt: it was a probe, and the other side was not even
+/// reached. That says nothing of the message, and an outage of any length uses none up (R21). A
+/// probe that was answered, or got lost on its way, counts: the message may be why.
+[[nodiscard]] bool costs_no_attempt(const BreakerTicket& ticket, const Failure& failure) noexcept;
 
 [[nodiscard]] Breaker force_open(Breaker breaker) noexcept;
 [[nodiscard]] Breaker force_closed(Breaker breaker, TimePoint now) noexcept;

@@ -290,7 +290,16 @@ void Workshop::succeed(Item& item, TimePoint started, TimePoint now) {
   carry_out(item, parts_.procedure.after_success(item));
 }
 
+/// A probe that went nowhere: as if it had not been run, until the next one may be sent.
+void Workshop::reached_nobody(Item& item, TimePoint now) {
+  report(item, false, now);
+  parts_.suspects.end(item);
+  const TimePoint until = std::max(item.entry->breaker.gate(now).ask_again, now + look_again_in);
+  parts_.settler.push({&item, Plan::Kind::release, Abandoned{false, until, ""}});
+}
+
 void Workshop::fail(Item& item, Outcome outcome, TimePoint started, TimePoint now) {
+  if (costs_no_attempt(item.ticket, outcome.failure)) return reached_nobody(item, now);
   EngineEvents* events = parts_.events;
   Failure reported;
   if (events != nullptr) {

@@ -262,5 +262,33 @@ TEST(Breaker, KnowsWhichFailuresSpeakOfTheTarget) {
   }
 }
 
+TEST(Breaker, AProbeThatReachedNobodyCostsNoAttempt) {  // R21: open burns no attempts
+  const auto is_free = [](const char* code, bool probe, std::optional<int> status = {}) {
+    Failure failure;
+    failure.code = code;
+    failure.status = status;
+    return costs_no_attempt({1, probe}, failure);
+  };
+  for (const char* code : {"connection_refused", "connection_failed", "dns", "tls", "ECONNREFUSED",
+                           "EHOSTUNREACH", "ENETUNREACH", "EAI_AGAIN"}) {
+    EXPECT_TRUE(is_free(code, true)) << code;
+    EXPECT_FALSE(is_free(code, false)) << code << ": a call like any other";
+    EXPECT_FALSE(is_free(code, true, 503)) << code << ": somebody answered";
+  }
+  for (const char* code : {"", "timed_out", "connection_reset", "transport", "protocol", "exit:1",
+                           "not_started", "ECONNRESET", "ETIMEDOUT"}) {
+    EXPECT_FALSE(is_free(code, true)) << code << ": the message may be why";
+  }
+}
+
+TEST(Breaker, KnowsWhichCallsAreProbes) {
+  const BreakerPolicy policy;
+  EXPECT_FALSE(admit(Breaker{}, policy, noon).ticket.probe);
+  Breaker open;
+  open.state = BreakerState::open;
+  open.probe_at = noon;
+  EXPECT_TRUE(admit(open, policy, noon).ticket.probe);
+}
+
 }  // namespace
 }  // namespace dlo

@@ -81,5 +81,50 @@ TEST_P(Runs, OneThatIsRestoredWasNotCutOff) {
   for (const Attempt& each : attempts(id)) EXPECT_NE(each.outcome, OutcomeKind::crashed);
 }
 
+TEST_P(Runs, AProbeThatReachesNobodyCostsItsTaskNothing) {  // S2-2, R21: open burns no attempts
+  int runs = 0;
+  bool well = false;
+  on(
+      "prefect",
+      [&](const Message&, const RunContext&) {
+        ++runs;
+        if (well) return works();
+        Outcome refused = fails("connection refused");
+        refused.failure.code = "connection_refused";
+        return refused;
+      },
+      guarded_by(2, 10min));
+  std::vector<RecordId> ids;
+  for (int i = 0; i < 4; ++i) {
+    ids.push_back(report("wf_" + std::to_string(i), "timeout", {}, R"({"adapter": "prefect"})"));
+  }
+  pass(12h);
+  EXPECT_GT(runs, 50) << "it was asked all the time";
+  std::uint32_t retries = 0;
+  for (const RecordId& id : ids) {
+    EXPECT_EQ(status(id), Status::pending);
+    EXPECT_EQ(attempts(id).size(), record(id).counters.total);
+    retries += record(id).counters.retry;
+  }
+  EXPECT_EQ(retries, 2U) << "those that opened the circuit";
+  well = true;
+  pass(1h);
+  for (const RecordId& id : ids) EXPECT_EQ(status(id), Status::resolved);
+}
+
+TEST_P(Runs, AProbeThatIsAnsweredCountsForTheTaskMayBeWhy) {  // I7: nothing is tried for ever
+  on(
+      "prefect",
+      [&](const Message&, const RunContext&) {
+        Outcome broken = fails("temporarily broken");
+        broken.failure.status = 503;
+        return broken;
+      },
+      guarded_by(2, 10min));
+  const RecordId id = report("wf_1", "timeout", ask("immediate", 5), R"({"adapter": "prefect"})");
+  pass(3h);
+  EXPECT_EQ(status(id), Status::exhausted);
+}
+
 }  // namespace
 }  // namespace dlo::testing
