@@ -97,6 +97,7 @@ OfficeSource::Held OfficeSource::held_of(const Claim& claim) const {
   if (options_.rules) held.rules = options_.rules(claim.record);
   held.metadata = claim.record.metadata;
   held.calls = put_off_.calls();
+  held.says_category = !claim.record.reason.empty() && claim.record.reason == claim.record.category;
   return held;
 }
 
@@ -301,6 +302,7 @@ void OfficeSource::write(const Delivery& delivery, const DeadLetterPtr& record,
   const auto entry = held(delivery.lease);
   if (record->status == Status::waiting) {
     if (entry) move.to = entry->home;  // a dead letter that is retried stays one
+    if (entry && entry->says_category) move.reason = record->category;
     move.next_retry_at = record->next_retry_at;
   } else {
     move.reason = record->reason;

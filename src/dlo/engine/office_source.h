@@ -80,7 +80,8 @@ class OfficeSource final : public Broker, public RecordWriter {
     std::optional<TimePoint> started_at{};
     std::shared_ptr<const RuleBook> rules{};
     std::string metadata{};
-    std::uint64_t calls = 0;  // of `put_off_` when it was claimed
+    std::uint64_t calls = 0;     // of `put_off_` when it was claimed
+    bool says_category = false;  // its reason is no more than its category
   };
   [[nodiscard]] ClaimFrom from() const;
   void wait_for_work(const ReceiveRequest& request, TimePoint now);

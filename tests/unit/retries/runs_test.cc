@@ -126,5 +126,17 @@ TEST_P(Runs, AProbeThatIsAnsweredCountsForTheTaskMayBeWhy) {  // I7: nothing is 
   EXPECT_EQ(status(id), Status::exhausted);
 }
 
+TEST_P(Runs, TheReasonOfATaskFollowsItsCategory) {
+  std::string error = "rate limit exceeded";
+  on("llamaindex", [&](const Message&, const RunContext&) { return fails(error); });
+  const RecordId id = report("wf_1", "connection lost");
+  EXPECT_EQ(record(id).reason, "network");
+  pass(1min);
+  EXPECT_EQ(record(id).category, "transient");
+  EXPECT_EQ(record(id).reason, "transient");
+  pass(1h);
+  EXPECT_EQ(record(id).reason, "exhausted");
+}
+
 }  // namespace
 }  // namespace dlo::testing
