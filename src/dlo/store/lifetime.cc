@@ -11,6 +11,8 @@ bool is_back_from_a_replay(const DeadLetter* before, const DeadLetter& after) {
 bool is_exhausted_now(const DeadLetter* before, const DeadLetter& after) {
   if (after.status != Status::exhausted || is_back_from_a_replay(before, after)) return false;
   if (before == nullptr || before->occurrence != after.occurrence) return true;
+  // A retry by hand of one that had been exhausted before: that is still what its record says.
+  if (before->status == Status::retrying && before->reason == after.reason) return false;
   return is_live(before->status) ||
          (is_open(before->status) && before->status != Status::exhausted);
 }

@@ -316,11 +316,19 @@ TEST_P(OfficeSuite, WhatBecameOfDeadLettersIsCountedForEver) {  // S2-25
   Transition last = settle(Status::exhausted);
   ++last.counters->failure;
   last.clear_next_retry = true;
+  last.reason = "exhausted";
   apply_one(last);
   EXPECT_EQ(lifetime(), (Lifetime{.enqueued = 1, .retry_failed = 2, .exhausted = 1}));
 
   Transition asked = to(Status::pending, 1);
   asked.next_retry_at = noon + std::chrono::minutes{1};
+  apply_one(asked);
+  Transition again = settle(Status::exhausted);
+  ++again.counters->failure;
+  again.reason = "exhausted";
+  apply_one(again);
+  EXPECT_EQ(lifetime().exhausted, 1U) << "a task is exhausted once, whoever tries it again";
+  asked.next_retry_at = noon + std::chrono::minutes{2};
   apply_one(asked);
   Transition done = settle(Status::resolved);
   done.resolution = Resolution{noon, "engine", "retried", ""};
@@ -328,9 +336,9 @@ TEST_P(OfficeSuite, WhatBecameOfDeadLettersIsCountedForEver) {  // S2-25
   apply_one(to(Status::archived, 1));
   const Lifetime all{.enqueued = 1,
                      .retry_success = 1,
-                     .retry_failed = 2,
+                     .retry_failed = 3,
                      .exhausted = 1,
-                     .manually_retried = 1,
+                     .manually_retried = 2,
                      .archived = 1};
   EXPECT_EQ(lifetime(), all);
   EXPECT_NE(refusal_of({append_of(a_letter(3)), to(Status::retrying, 3)}), Code{});

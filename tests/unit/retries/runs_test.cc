@@ -138,5 +138,21 @@ TEST_P(Runs, TheReasonOfATaskFollowsItsCategory) {
   EXPECT_EQ(record(id).reason, "exhausted");
 }
 
+TEST_P(Runs, ATaskIsExhaustedOnceHoweverOftenSomebodyTriesAgain) {  // S2-25
+  on("llamaindex", [&](const Message&, const RunContext&) { return fails("timeout"); });
+  const RecordId id = report("wf_1", "timeout", ask("immediate", 1));
+  processor().drain();
+  for (int n = 0; n < 3; ++n) {
+    EXPECT_EQ(status(id), Status::exhausted);
+    clock.advance(1s);
+    retry_by_hand(id);
+    processor().drain();
+  }
+  const Lifetime counted = must(office().aggregate({})).lifetime;
+  EXPECT_EQ(counted.exhausted, 1U);
+  EXPECT_EQ(counted.manually_retried, 3U);
+  EXPECT_EQ(counted.retry_failed, 4U);
+}
+
 }  // namespace
 }  // namespace dlo::testing
