@@ -61,6 +61,10 @@ void read_targets(JsonFields& fields, std::string& metadata, Headers& headers) {
   if (given->kind != JsonKind::array) {
     return fields.complain(targets != nullptr ? "targets" : "repos", "must be a list");
   }
+  for (const JsonValue& each : given->items) {
+    if (each.kind == JsonKind::string) continue;
+    return fields.complain(targets != nullptr ? "targets" : "repos", "must be a list of strings");
+  }
   headers.push_back({std::string(targets_header), std::string(given->raw)});
   const auto before = metadata.empty() ? Result<JsonValue>(JsonValue{}) : parse_json(metadata);
   if (!before || (!metadata.empty() && before->kind != JsonKind::object)) {

@@ -2,12 +2,14 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <utility>
 
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/queue_executor.h"
+#include "dlo/core/backoff.h"
 #include "dlo/core/duration.h"
 #include "dlo/core/retry_health.h"
 #include "dlo/core/spelling.h"
@@ -41,13 +43,30 @@ std::uint64_t count_of(const Aggregate& numbers, Status status) {
   return count;
 }
 
-/// Of all that are open, as the categories are.
-Counts policies_of(const Aggregate& numbers) {
-  Counts counts;
-  for (const PolicyTally& tally : numbers.policies) {
-    if (is_open(tally.status)) counts[std::string(name_of(tally.kind))] += tally.count;
+/// All that are open and those in memory, by what is asked of each: every breakdown adds up to
+/// `queue_size` (S2-25).
+struct Breakdowns {
+  Counts statuses{{"pending", 0}, {"retrying", 0}, {"exhausted", 0}};
+  Counts categories;
+  Counts policies;
+};
+Breakdowns breakdowns_of(const Aggregate& numbers,
+                         const std::vector<std::shared_ptr<const Shelved>>& in_memory) {
+  Breakdowns out;
+  for (const Tally& tally : numbers.tallies) {
+    if (!is_open(tally.status)) continue;
+    out.statuses[std::string(name_of(tally.status))] += tally.count;
+    out.categories[tally.category] += tally.count;
   }
-  return counts;
+  for (const PolicyTally& tally : numbers.policies) {
+    if (is_open(tally.status)) out.policies[std::string(name_of(tally.kind))] += tally.count;
+  }
+  for (const auto& each : in_memory) {
+    ++out.statuses[std::string(name_of(each->record->status))];
+    ++out.categories[each->record->category];
+    ++out.policies[std::string(name_of(kind_of_policy(each->record->policy)))];
+  }
+  return out;
 }
 
 void write_lifetime(JsonWriter& json, const Lifetime& lifetime) {
@@ -192,27 +211,21 @@ HttpResponse Retries::statistics() {
   if (!numbers) return problem_of(numbers.error());
   const auto fallback = parts_.shelf.totals();
   if (!fallback) return problem_of(fallback.error());
-  const std::uint64_t held_now = parts_.shelf.size();
+  const auto in_memory = parts_.shelf.first(std::numeric_limits<std::size_t>::max());
+  const std::uint64_t held_now = in_memory.size();
   const Capacity capacity = this->capacity();
   const std::uint64_t size = open_dead_letters(*numbers) + held_now;
   const double utilisation = utilisation_of(capacity, size);
-  Counts categories;
-  for (const Tally& tally : numbers->tallies) {
-    if (is_open(tally.status)) categories[tally.category] += tally.count;
-  }
-  const std::uint64_t exhausted = count_of(*numbers, Status::exhausted);
+  const Breakdowns parts = breakdowns_of(*numbers, in_memory);
   JsonWriter json;
   json.begin_object()
       .member("queue_size", size)
       .member("max_size", capacity.records.value_or(0))
       .key("utilization_percent")
       .raw(in_percent(utilisation));
-  write_counts(json, "status_breakdown",
-               {{"pending", count_of(*numbers, Status::pending)},
-                {"retrying", count_of(*numbers, Status::retrying)},
-                {"exhausted", exhausted}});
-  write_counts(json, "error_categories", categories);
-  write_counts(json, "retry_policies", policies_of(*numbers));
+  write_counts(json, "status_breakdown", parts.statuses);
+  write_counts(json, "error_categories", parts.categories);
+  write_counts(json, "retry_policies", parts.policies);
   write_lifetime(json, numbers->lifetime);
   json.key("is_processor_running").boolean(processor_ != nullptr && processor_->is_running());
   json.member("retry_interval_seconds",

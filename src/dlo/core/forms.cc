@@ -292,8 +292,9 @@ std::string_view workflow_status(const DeadLetter& record) noexcept {
     case Status::replayed:
       return "retrying";
     case Status::exhausted:
-    case Status::quarantined:
       return "exhausted";
+    case Status::quarantined:  // no word of the document: it has retries left, and nobody runs it
+      return "quarantined";
     case Status::resolved:
       return "completed";
     case Status::archived:

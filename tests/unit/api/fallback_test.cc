@@ -71,6 +71,9 @@ TEST_F(FallbackTest, AReportInMemoryIsAnsweredAsSuchAndWrittenWhenTheOfficeIsBac
   EXPECT_EQ(number("fallback.in_memory_now"), "1");
   EXPECT_EQ(number("intake.in_memory"), "1");
   EXPECT_EQ(number("queue_size"), "2") << "it counts";
+  EXPECT_EQ(number("status_breakdown.pending"), "2") << "everywhere";
+  EXPECT_EQ(number("error_categories.transient"), "2");
+  EXPECT_EQ(number("retry_policies.exponential"), "2");
   EXPECT_EQ(number("alerts.0.code"), "in_memory");
   fault_ = std::nullopt;
   clock_.advance(1s);  // nobody else writes

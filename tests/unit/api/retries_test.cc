@@ -109,6 +109,8 @@ TEST_F(RetriesTest, WhatIsWrongWithARequestIsSaid) {  // S2-11
   EXPECT_EQ(report(R"("error":"x","max_retries":-1)").status(), 400);
   EXPECT_EQ(report(R"("error":"x","task":{},"json":{})").status(), 400);
   EXPECT_EQ(report(R"("error":"x","targets":"all")").status(), 400);
+  EXPECT_TRUE(report(R"("error":"x","targets":["a",1])").says("must be a list of strings"));
+  EXPECT_EQ(report(R"("error":"x","repos":[null])").status(), 400);
 }
 
 TEST_F(RetriesTest, ACategoryThatIsGivenIsNotGuessed) {  // S2-18
@@ -357,12 +359,15 @@ TEST_F(RetriesTest, WithoutExecutorsThereIsNoCircuitToOpen) {
   EXPECT_TRUE(none.says("none is configured")) << none;
 }
 
-TEST_F(RetriesTest, WhatIsQuarantinedCountsAmongThePoliciesToo) {  // S2-25
+TEST_F(RetriesTest, WhatIsQuarantinedIsInEveryBreakdown) {  // S2-25
   const std::string id = report(R"("task":{},"error":"timeout")").at("id");
   EXPECT_EQ(ask("POST", "/v1/dead-letters/" + id + "/quarantine").status(), 200);
   const Told numbers = get("/v1/retries");
   EXPECT_EQ(numbers.at("queue_size"), "1") << numbers;
   EXPECT_EQ(numbers.at("retry_policies.exponential"), "1") << numbers;
+  EXPECT_EQ(numbers.at("error_categories.network"), "1") << numbers;
+  EXPECT_EQ(numbers.at("status_breakdown.quarantined"), "1") << numbers;
+  EXPECT_EQ(get("/v1/dead-letters/" + id + "?form=workflow").at("status"), "quarantined");
 }
 
 TEST_F(RetriesTest, TheNumbersAndCircuitsAreThereForPrometheusToo) {  // S2-2, R2-10, issue 5

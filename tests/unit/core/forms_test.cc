@@ -199,7 +199,8 @@ TEST(Forms, WorkflowHasTheFieldsOfItsIndex) {  // S2-37
                        }));
 }
 
-TEST(Forms, WorkflowKnowsSixStatuses) {  // R9: completed = resolved, removed = discarded
+TEST(Forms,
+     WorkflowKnowsSixStatusesAndOneOfOurs) {  // R9: completed = resolved, removed = discarded
   DeadLetter record = letter();
   const auto word = [&](Status status) {
     record.status = status;
@@ -209,7 +210,7 @@ TEST(Forms, WorkflowKnowsSixStatuses) {  // R9: completed = resolved, removed = 
   EXPECT_EQ(word(Status::pending), "pending");
   EXPECT_EQ(word(Status::retrying), "retrying");
   EXPECT_EQ(word(Status::exhausted), "exhausted");
-  EXPECT_EQ(word(Status::quarantined), "exhausted");
+  EXPECT_EQ(word(Status::quarantined), "quarantined") << "it has not used up its retries";
   EXPECT_EQ(word(Status::resolved), "completed");
   EXPECT_EQ(word(Status::archived), "archived");
   EXPECT_EQ(word(Status::discarded), "removed");
