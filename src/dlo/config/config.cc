@@ -29,6 +29,18 @@ bool is_setting_variable(std::string_view name) {
                       [&](std::string_view each) { return name.starts_with(each); });
 }
 
+/// A flag in the environment as the program of document 002 reads it; what that refuses stays.
+std::string old_flag(const std::string& text) {
+  const std::string word = ascii_lower(text);
+  for (const char* yes : {"true", "t", "yes", "y", "on", "1"}) {
+    if (word == yes) return "true";
+  }
+  for (const char* no : {"false", "f", "no", "n", "off", "0"}) {
+    if (word == no) return "false";
+  }
+  return text;
+}
+
 struct Found {
   std::size_t key = 0;
   OldName old{};  // empty: it goes by its own name
@@ -192,7 +204,8 @@ class Reader {
                                           std::string(key.path) + "."});
       if (!ours) return;
     }
-    take(*found, value, {ConfigOrigin::Kind::environment, 0, name});
+    const bool loose = key.kind == ValueKind::flag && !found->old.name.empty();
+    take(*found, loose ? old_flag(value) : value, {ConfigOrigin::Kind::environment, 0, name});
   }
 
   void unknown_variable(const std::string& name) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,24 @@ TEST(Config, TakesTheOldNamesOfTheDocuments) {
   ASSERT_EQ(shown.size(), 5U);
   EXPECT_EQ(shown[0].path, "service_bus.max_delivery_count");
   EXPECT_EQ(shown[0].from, "dlo.yaml:4 (as ServiceBusConnector.MaxDeliveryCount)");
+}
+
+TEST(Config, FlagsOfDocument002AreWrittenInTheEnvironmentAsItsProgramReadsThem) {  // S2-15
+  const auto enabled = [](const char* variable, const char* text) -> std::optional<bool> {
+    const auto read = reading("", {{variable, text}});
+    if (!read.problems.empty()) return std::nullopt;
+    return read.config.flag("workflow.enabled");
+  };
+  for (const char* yes : {"true", "True", "TRUE", "1", "yes", "on"}) {
+    EXPECT_EQ(enabled("MAHAVISHNU_DLQ_ENABLED", yes), true) << yes;
+  }
+  for (const char* no : {"false", "False", "0", "no", "Off"}) {
+    EXPECT_EQ(enabled("MAHAVISHNU_DLQ_ENABLED", no), false) << no;
+  }
+  for (const char* neither : {"", "2", "maybe"}) {
+    EXPECT_EQ(enabled("MAHAVISHNU_DLQ_ENABLED", neither), std::nullopt) << neither;
+  }
+  EXPECT_EQ(enabled("DLO_WORKFLOW_ENABLED", "True"), std::nullopt) << "ours are strict";
 }
 
 TEST(Config, TheSixSettingsOfDocument002AreTakenFromFileAndEnvironment) {  // S2-9..15, R2-1
