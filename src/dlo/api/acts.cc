@@ -151,10 +151,23 @@ std::string already(const DeadLetter& record) {
 
 using Prepare = std::function<Result<void>(Act&)>;
 
+/// The record to act on. One that is in memory only is there, and nothing can be done with it yet.
+Result<RecordDetail> find_for_act(const ActParts& parts, const Request& request) {
+  auto detail = find_record(parts.office, request);
+  if (detail || detail.error().code != Code::not_found) return detail;
+  const auto kept = parts.shelf.find(request.path.front());
+  if (kept == nullptr || !allows_source(request.actor.scope, kept->record->message->source)) {
+    return detail;
+  }
+  return conflict("Dead letter " + to_string(kept->record->id) +
+                  " is in memory only: the office cannot be written at the moment. Nothing was "
+                  "changed; it can be acted upon as soon as it is durable.");
+}
+
 /// Reads the body, looks the record up, lets `prepare` fill the transition, carries it out.
-HttpResponse act_on(Office& office, const Request& request, std::string_view name,
+HttpResponse act_on(const ActParts& parts, const Request& request, std::string_view name,
                     bool takes_resolution, const Prepare& prepare) {
-  Act act{office, request, name};
+  Act act{parts.office, request, name};
   const auto read = read_body(request, [&](JsonFields& fields) {
     if (takes_resolution) {
       if (fields.has("by")) act.words.by = bounded(fields, "by");
@@ -163,7 +176,7 @@ HttpResponse act_on(Office& office, const Request& request, std::string_view nam
     act.words.notes = bounded(fields, "notes");
   });
   if (!read) return problem_of(read.error());
-  auto detail = find_record(office, request);
+  auto detail = find_for_act(parts, request);
   if (!detail) return problem_of(detail.error());
   act.detail = std::move(*detail);
   if (auto told = told_before(act)) return std::move(*told);
@@ -245,7 +258,7 @@ Result<void> prepare_quarantine(Act& act) {
 }
 
 /// Somebody tried by hand and it failed: it stays open, with the new error (point S1-42).
-HttpResponse add_attempt(Office& office, const Request& request) {
+HttpResponse add_attempt(const ActParts& parts, const Request& request) {
   Failure failure;
   const auto read = read_body(request, [&](JsonFields& fields) {
     fields.require("error");
@@ -254,9 +267,9 @@ HttpResponse add_attempt(Office& office, const Request& request) {
     if (failure.text.empty()) fields.complain("error", "must say what went wrong");
   });
   if (!read) return problem_of(read.error());
-  auto detail = find_record(office, request);
+  auto detail = find_for_act(parts, request);
   if (!detail) return problem_of(detail.error());
-  Act act{office, request, "attempt"};
+  Act act{parts.office, request, "attempt"};
   act.detail = std::move(*detail);
   if (auto told = told_before(act)) return std::move(*told);
   const DeadLetter& record = act.record();
@@ -282,7 +295,7 @@ HttpResponse add_attempt(Office& office, const Request& request) {
   return carry_out(act);
 }
 
-HttpResponse put_tags(Office& office, const Request& request) {
+HttpResponse put_tags(const ActParts& parts, const Request& request) {
   std::vector<std::string> tags;
   const auto read = read_body(request, [&](JsonFields& fields) {
     fields.require("tags");
@@ -296,9 +309,9 @@ HttpResponse put_tags(Office& office, const Request& request) {
     if (tags.size() > most_tags) fields.complain("tags", "must not hold more than 64");
   });
   if (!read) return problem_of(read.error());
-  auto detail = find_record(office, request);
+  auto detail = find_for_act(parts, request);
   if (!detail) return problem_of(detail.error());
-  Act act{office, request, "tag"};
+  Act act{parts.office, request, "tag"};
   act.detail = std::move(*detail);
   if (auto told = told_before(act)) return std::move(*told);
   act.move.to = act.record().status;
@@ -306,16 +319,37 @@ HttpResponse put_tags(Office& office, const Request& request) {
   return carry_out(act);
 }
 
-Route act_route(Office& office, std::string_view pattern, std::string_view name,
+/// With `wait_ms` the answer comes when the retry is over, or the time is, and says which.
+void retry(const ActParts& parts, const Request& request, const ExchangePtr& exchange) {
+  const auto wait = request.number("wait_ms", 0, 0, longest_wait_ms);
+  if (!wait) return exchange->send(problem_of(wait.error()));
+  std::optional<RetryWaits::Waiting> asked;
+  HttpResponse answer = act_on(parts, request, "retry", false, [&](Act& act) -> Result<void> {
+    const DeadLetter& record = act.record();
+    asked.emplace();
+    asked->id = record.id;
+    asked->asked = {record.counters.failure, record.occurrence};
+    return prepare_retry(act, parts);
+  });
+  if (request.find("wait_ms") == nullptr || !asked || answer.status != 200) {
+    return exchange->send(std::move(answer));
+  }
+  asked->until = request.now + Millis{static_cast<std::int64_t>(*wait)};
+  asked->request = request;
+  asked->exchange = exchange;
+  parts.waits.add(std::move(*asked));
+}
+
+Route act_route(const ActParts& parts, std::string_view pattern, std::string_view name,
                 bool takes_resolution, Prepare prepare) {
   return {"POST",
           pattern,
           Role::operator_,
           Lane::quick,
           {},
-          answering([&office, name, takes_resolution,
+          answering([parts, name, takes_resolution,
                      prepare = std::move(prepare)](const Request& request) {
-            return act_on(office, request, name, takes_resolution, prepare);
+            return act_on(parts, request, name, takes_resolution, prepare);
           })};
 }
 
@@ -324,28 +358,33 @@ Route act_route(Office& office, std::string_view pattern, std::string_view name,
 std::vector<Route> act_routes(const ActParts& parts) {
   Office& office = parts.office;
   return {
-      act_route(office, "/v1/dead-letters/{id}/resolve", "resolve", true, prepare_resolve),
-      act_route(office, "/v1/dead-letters/{id}/archive", "archive", false,
+      act_route(parts, "/v1/dead-letters/{id}/resolve", "resolve", true, prepare_resolve),
+      act_route(parts, "/v1/dead-letters/{id}/archive", "archive", false,
                 [](Act& act) { return prepare_close(act, dlo::Act::archive); }),
-      act_route(office, "/v1/dead-letters/{id}/discard", "discard", false,
+      act_route(parts, "/v1/dead-letters/{id}/discard", "discard", false,
                 [](Act& act) { return prepare_close(act, dlo::Act::discard); }),
-      act_route(office, "/v1/dead-letters/{id}/restore", "restore", false, prepare_restore),
-      act_route(office, "/v1/dead-letters/{id}/quarantine", "quarantine", false,
-                prepare_quarantine),
-      act_route(office, "/v1/dead-letters/{id}/retry", "retry", false,
-                [parts](Act& act) { return prepare_retry(act, parts); }),
+      act_route(parts, "/v1/dead-letters/{id}/restore", "restore", false, prepare_restore),
+      act_route(parts, "/v1/dead-letters/{id}/quarantine", "quarantine", false, prepare_quarantine),
+      {"POST",
+       "/v1/dead-letters/{id}/retry",
+       Role::operator_,
+       Lane::quick,
+       {"wait_ms"},
+       [parts](const Request& request, const ExchangePtr& exchange) {
+         retry(parts, request, exchange);
+       }},
       {"PUT",
        "/v1/dead-letters/{id}/tags",
        Role::operator_,
        Lane::quick,
        {},
-       answering([&office](const Request& request) { return put_tags(office, request); })},
+       answering([parts](const Request& request) { return put_tags(parts, request); })},
       {"POST",
        "/v1/dead-letters/{id}/attempts",
        Role::operator_,
        Lane::quick,
        {},
-       answering([&office](const Request& request) { return add_attempt(office, request); })},
+       answering([parts](const Request& request) { return add_attempt(parts, request); })},
       {"POST",
        "/v1/dead-letters/{id}/notes",
        Role::operator_,

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "dlo/api/retry_waits.h"
 #include "dlo/api/router.h"
+#include "dlo/retries/fallback_shelf.h"
 #include "dlo/store/office.h"
 
 namespace dlo::api {
@@ -16,13 +18,16 @@ namespace dlo::api {
 ///   POST /v1/dead-letters/{id}/archive   {notes}
 ///   POST /v1/dead-letters/{id}/discard   {notes}; can be restored until its grace time ends
 ///   POST /v1/dead-letters/{id}/restore   {notes}; back to the state it had
-///   POST /v1/dead-letters/{id}/retry     {notes}; due now for the executor of its source
+///   POST /v1/dead-letters/{id}/retry     {notes}; due now for the executor of its source;
+///                                        wait_ms: the answer says what came of it
 ///   PUT  /v1/dead-letters/{id}/tags      {tags}
 ///   POST /v1/dead-letters/{id}/notes     {by, text}
 struct ActParts {
   Office& office;
   /// Whether somebody here runs messages of that source, so that a retry makes sense.
   std::function<bool(const std::string&)> has_executor;
+  const FallbackShelf& shelf;  // of records that are not in the office yet
+  RetryWaits& waits;
 };
 [[nodiscard]] std::vector<Route> act_routes(const ActParts& parts);
 

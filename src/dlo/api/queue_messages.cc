@@ -13,7 +13,6 @@ namespace dlo::api {
 namespace {
 
 constexpr std::size_t most_received = 1'000;
-constexpr std::uint64_t longest_wait_ms = 60'000;
 constexpr std::uint64_t longest_lease_ms = 86'400'000;
 
 HttpResponse busy() {

@@ -19,6 +19,9 @@ namespace dlo::api {
 
 class Curtain;
 
+/// The longest somebody may have an answer wait for what is to come (`wait_ms`).
+inline constexpr std::uint64_t longest_wait_ms = 60'000;
+
 /// Who asks.
 struct Actor {
   std::string name;

@@ -66,6 +66,7 @@ void append(std::vector<Route>& routes, std::vector<Route> more) {
 // What is done now and then.
 constexpr std::size_t settle_shelf = 0;
 constexpr std::size_t tell_retries = 1;
+constexpr std::size_t tell_waits = 2;
 constexpr Millis settle_again{1'000};
 
 /// A flood of refusals does not fill the trail. Used from any thread.
@@ -113,7 +114,8 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
              options.retries.enabled, &dependencies_, options.retries.log,
              [this] { rounds_.ring(settle_shelf); }}),
       reports_({office_, quick_, desk_}),
-      events_(office_, clock, options.events) {
+      events_(office_, clock, options.events),
+      waits_(office_, [this] { rounds_.ring(tell_waits); }) {
   (void)office_.apply({});  // changes nothing; damage that was found at opening is told now
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
   WatchedOffice& office = office_;
@@ -132,10 +134,12 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
   append(routes, description_routes());
   append(routes, reports_.routes());
   append(routes, dead_letter_routes(office, slow_, desk_.shelf()));
-  append(routes, act_routes({office, [this](const std::string& source) {
+  append(routes, act_routes({office,
+                             [this](const std::string& source) {
                                return (hall_ != nullptr && hall_->find(source) != nullptr) ||
                                       (retries_ != nullptr && retries_->runs());
-                             }}));
+                             },
+                             desk_.shelf(), waits_}));
   append(routes, edit_routes(office));
   append(routes, recipe_routes(office));
   append(routes, group_routes(office));
@@ -200,13 +204,14 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
 }
 
 void Service::make_rounds() {
-  std::vector<Rounds::Duty> duties(2);
+  std::vector<Rounds::Duty> duties(3);
   duties[settle_shelf] = [this](TimePoint now) -> std::optional<TimePoint> {
     (void)desk_.shelf().settle();
     if (!desk_.shelf().has_work()) return std::nullopt;
     return now + settle_again;
   };
   duties[tell_retries] = [this](TimePoint now) { return retries_->watch().tell(now); };
+  duties[tell_waits] = [this](TimePoint now) { return waits_.look(now); };
   if (retries_->is_watched()) {
     duties.emplace_back([this](TimePoint now) { return retries_->watch().look(now); });
   }
@@ -268,6 +273,7 @@ Result<void> Service::use(const ProfileBook& rules, std::vector<RedirectRule> re
 void Service::stop_waiting() {
   stopping_.store(true);
   events_.close();
+  waits_.close();
   if (hall_ != nullptr) hall_->close();
 }
 

@@ -16,6 +16,7 @@
 #include "dlo/api/queue_hall.h"
 #include "dlo/api/reports.h"
 #include "dlo/api/retries.h"
+#include "dlo/api/retry_waits.h"
 #include "dlo/core/classify.h"
 #include "dlo/core/profile_book.h"
 #include "dlo/core/redirect.h"
@@ -117,6 +118,7 @@ class Service {
   TaskDesk desk_;
   Reports reports_;
   Events events_;
+  RetryWaits waits_;
   std::unique_ptr<QueueHall> hall_;
   std::unique_ptr<JobRunner> runner_;
   std::unique_ptr<Retries> retries_;

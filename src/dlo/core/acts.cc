@@ -78,6 +78,46 @@ SentOutcome outcome_of_sent(bool died_again, Status status, std::string_view how
   return worked ? SentOutcome::verified : SentOutcome::taken_over;
 }
 
+std::string_view name_of(RetryOutcome outcome) noexcept {
+  switch (outcome) {
+    case RetryOutcome::awaited:
+      return "awaited";
+    case RetryOutcome::worked:
+      return "worked";
+    case RetryOutcome::failed:
+      return "failed";
+    case RetryOutcome::taken_over:
+      return "taken_over";
+  }
+  return "unknown";
+}
+
+RetryOutcome outcome_of_retry(const AskedRetry& asked, const AskedRetry& now, Status status,
+                              std::string_view how) noexcept {
+  if (now.occurrence != asked.occurrence) return RetryOutcome::failed;
+  if (status == Status::resolved && how == how_retried) return RetryOutcome::worked;
+  if (now.failures > asked.failures) return RetryOutcome::failed;
+  switch (status) {
+    case Status::waiting:
+    case Status::parked:
+    case Status::pending:
+    case Status::retrying:
+      return RetryOutcome::awaited;
+    case Status::exhausted:
+    case Status::quarantined:
+      return RetryOutcome::failed;
+    case Status::resolved:
+    case Status::replaying:
+    case Status::replayed:
+    case Status::archived:
+    case Status::discarding:
+    case Status::discarded:
+    case Status::expired:
+      break;
+  }
+  return RetryOutcome::taken_over;
+}
+
 std::uint32_t replay_limit(std::optional<std::uint32_t> asked,
                            std::optional<std::uint32_t> of_profile) noexcept {
   return asked ? *asked : of_profile.value_or(usual_replay_limit);

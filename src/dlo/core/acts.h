@@ -66,6 +66,24 @@ enum class SentOutcome : std::uint8_t {
 [[nodiscard]] SentOutcome outcome_of_sent(bool died_again, Status status,
                                           std::string_view how) noexcept;
 
+/// A dead letter as it was when somebody asked for a retry of it.
+struct AskedRetry {
+  std::uint32_t failures = 0;  // Counters::failure
+  std::uint32_t occurrence = 1;
+  bool operator==(const AskedRetry&) const = default;
+};
+/// What came of that retry (S2-21), as far as the record says by now.
+enum class RetryOutcome : std::uint8_t {
+  awaited,
+  worked,
+  failed,      // also if it waits for the next one, or runs again
+  taken_over,  // a person closed it or sent it elsewhere first: nobody knows
+};
+[[nodiscard]] std::string_view name_of(RetryOutcome outcome) noexcept;
+/// `now`: the same numbers of the record as it is; `how` it was resolved, if it was.
+[[nodiscard]] RetryOutcome outcome_of_retry(const AskedRetry& asked, const AskedRetry& now,
+                                            Status status, std::string_view how) noexcept;
+
 /// How often one message may be sent back: what was asked for, else its profile's limit, else ten.
 [[nodiscard]] std::uint32_t replay_limit(std::optional<std::uint32_t> asked,
                                          std::optional<std::uint32_t> of_profile) noexcept;

@@ -1,5 +1,8 @@
 #include "dlo/retries/task_book.h"
 
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 #include "dlo/core/acts.h"
@@ -11,6 +14,7 @@ namespace dlo {
 namespace {
 
 constexpr std::size_t removed_at_once = 200;
+constexpr Millis between_looks{50};
 constexpr Millis patience{10'000};  // an index leads to what is looked for
 
 std::vector<Status> open_statuses() {
@@ -96,8 +100,9 @@ Result<void> TaskBook::carry_out(const DeadLetter& record, Transition move, cons
   return applied ? Result<void>{} : applied.error();
 }
 
-Result<void> TaskBook::retry(const std::string& task_id) {
-  const auto record = known(task_id);
+/// Answers the record as it was before.
+Result<DeadLetter> TaskBook::begin_retry(const std::string& task_id) {
+  auto record = known(task_id);
   if (!record) return record.error();
   if (!is_possible(Act::retry, record->status)) {
     return conflict("Task " + in_quotes(task_id) + " is " + std::string(name_of(record->status)) +
@@ -106,7 +111,39 @@ Result<void> TaskBook::retry(const std::string& task_id) {
   Transition move;
   move.to = Status::pending;
   move.next_retry_at = clock_.now();
-  return carry_out(*record, move, "retry", {});
+  if (auto asked = carry_out(*record, move, "retry", {}); !asked) return asked.error();
+  return record;
+}
+
+Result<void> TaskBook::retry(const std::string& task_id) {
+  const auto begun = begin_retry(task_id);
+  return begun ? Result<void>{} : begun.error();
+}
+
+Result<Retried> TaskBook::retry_and_wait(const std::string& task_id, Millis wait) {
+  const auto before = begin_retry(task_id);
+  if (!before) return before.error();
+  const TimePoint until = clock_.now() + wait;
+  std::mutex own;
+  std::condition_variable nobody;
+  std::unique_lock lock(own);
+  while (true) {
+    const TimePoint now = clock_.now();
+    const auto detail = office_.get(before->id);
+    if (!detail && (!is_retryable(detail.error().code) || now >= until)) return detail.error();
+    if (detail) {
+      const DeadLetter& record = detail->record;
+      const RetryOutcome outcome = outcome_of_retry(
+          {before->counters.failure, before->occurrence},
+          {record.counters.failure, record.occurrence}, record.status,
+          record.resolution ? std::string_view(record.resolution->how) : std::string_view());
+      const bool failed = outcome == RetryOutcome::failed;
+      if (outcome != RetryOutcome::awaited || now >= until) {
+        return Retried{outcome, failed ? record.failure.text : std::string()};
+      }
+    }
+    clock_.wait_until(lock, nobody, std::min(until, now + between_looks));
+  }
 }
 
 Result<void> TaskBook::archive(const std::string& task_id) {

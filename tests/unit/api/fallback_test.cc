@@ -117,7 +117,13 @@ TEST_F(FallbackTest, ATaskInMemoryIsSeenAsNotDurable) {
   EXPECT_EQ(list.at("in_memory.0.id"), id) << list;
   EXPECT_EQ(list.at("in_memory.0.durable"), "false");
   EXPECT_EQ(get("/v1/dead-letters/t2").status(), 404);
-  EXPECT_EQ(say("POST", "/v1/dead-letters/t1/archive", "{}").status(), 404) << "not yet";
+  for (const std::string& name : {id, std::string("t1")}) {
+    for (const char* act : {"/archive", "/retry"}) {
+      const Told refused = say("POST", "/v1/dead-letters/" + name + act, "{}");
+      EXPECT_EQ(refused.status(), 409) << "it is there, and nothing can be done with it yet";
+      EXPECT_TRUE(refused.says("in memory only")) << refused;
+    }
+  }
 }
 
 TEST_F(FallbackTest, LinesOfABatchAreKeptOrRefusedOneByOne) {

@@ -30,8 +30,10 @@ class Scripted final : public Client {
 };
 
 std::string seen(const std::string& status, int failures, const std::string& error = "busy") {
-  return R"({"id":"r1","status":")" + status + R"(","counters":{"failure":)" +
-         std::to_string(failures) + R"(},"failure":{"text":")" + error + R"("}})";
+  const std::string how = status == "resolved" ? R"({"how":"retried"})" : "null";
+  return R"({"id":"r1","occurrence":1,"status":")" + status + R"(","counters":{"failure":)" +
+         std::to_string(failures) + R"(},"failure":{"text":")" + error + R"("},"resolution":)" +
+         how + "}";
 }
 
 class RetryWait : public ::testing::Test {
@@ -57,8 +59,9 @@ TEST_F(RetryWait, LooksUntilTheRunIsOver) {
   EXPECT_EQ(wait(), exit_ok);
   EXPECT_EQ(pauses_, 2);
   EXPECT_EQ(client_.asked,
-            (std::vector<std::string>{"POST /v1/dead-letters/wf_1/retry", "GET /v1/dead-letters/r1",
-                                      "GET /v1/dead-letters/r1", "GET /v1/dead-letters/r1"}));
+            (std::vector<std::string>{"POST /v1/dead-letters/wf_1/retry?wait_ms=0",
+                                      "GET /v1/dead-letters/r1", "GET /v1/dead-letters/r1",
+                                      "GET /v1/dead-letters/r1"}));
   EXPECT_NE(out().find("resolved"), std::string::npos) << out();
   EXPECT_NE(out().find("yes"), std::string::npos) << out();
 }
@@ -74,6 +77,21 @@ TEST_F(RetryWait, OneThatIsExhaustedNowIsOver) {
   client_.answers = {seen("pending", 3), seen("exhausted", 4, "still down")};
   EXPECT_EQ(wait(), exit_error);
   EXPECT_NE(out().find("still down"), std::string::npos) << out();
+}
+
+TEST_F(RetryWait, OneThatWasOverBeforeTheAnswerIsNotWaitedFor) {
+  std::string over = seen("pending", 2, "disk on fire");
+  over.pop_back();
+  client_.answers = {over + R"(,"retry":{"outcome":"failed","success":false}})"};
+  EXPECT_EQ(wait(), exit_error);
+  EXPECT_EQ(client_.asked.size(), 1U);
+  EXPECT_NE(out().find("disk on fire"), std::string::npos) << out();
+}
+
+TEST_F(RetryWait, OneThatSomebodyElseClosedDidNotWork) {
+  client_.answers = {seen("pending", 3), seen("archived", 3)};
+  EXPECT_EQ(wait(), exit_error);
+  EXPECT_NE(out().find("somebody else dealt with it first"), std::string::npos) << out();
 }
 
 }  // namespace

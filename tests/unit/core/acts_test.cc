@@ -1,6 +1,7 @@
 #include "dlo/core/acts.h"
 
 #include <gtest/gtest.h>
+#include <ostream>
 
 namespace dlo {
 namespace {
@@ -65,6 +66,39 @@ TEST(Replays, AreLimitedByWhatWasAskedForThenTheProfileThenTen) {
   EXPECT_EQ(replay_limit({}, 3), 3U);
   EXPECT_EQ(replay_limit({}, {}), 10U);
 }
+
+struct RetryRow {
+  const char* name;
+  AskedRetry now;
+  Status status;
+  std::string_view how;
+  RetryOutcome expected;
+};
+void PrintTo(const RetryRow& row, std::ostream* out) {
+  *out << row.name;
+}
+class AfterARetry : public ::testing::TestWithParam<RetryRow> {};
+TEST_P(AfterARetry, ItsOutcomeIsReadOffTheRecord) {  // S2-21
+  const RetryRow& row = GetParam();
+  EXPECT_EQ(outcome_of_retry({3, 1}, row.now, row.status, row.how), row.expected);
+}
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(Records, AfterARetry, ::testing::ValuesIn<RetryRow>({
+    {"ItWaitsForItsTurn",         {3, 1}, Status::pending,     "",            RetryOutcome::awaited},
+    {"ItRuns",                    {3, 1}, Status::retrying,    "",            RetryOutcome::awaited},
+    {"ItWorked",                  {3, 1}, Status::resolved,    how_retried,   RetryOutcome::worked},
+    {"TheNextOneWorked",          {4, 1}, Status::resolved,    how_retried,   RetryOutcome::worked},
+    {"ItFailed",                  {4, 1}, Status::pending,     "",            RetryOutcome::failed},
+    {"ItFailedAndRunsAgain",      {4, 1}, Status::retrying,    "",            RetryOutcome::failed},
+    {"ItFailedForGood",           {4, 1}, Status::exhausted,   "",            RetryOutcome::failed},
+    {"ItKilledItsProcess",        {3, 1}, Status::quarantined, "",            RetryOutcome::failed},
+    {"ItFailedAndWasArchived",    {4, 1}, Status::archived,    "",            RetryOutcome::failed},
+    {"ItWasSentOnAndDiedThere",   {1, 2}, Status::pending,     "",            RetryOutcome::failed},
+    {"SomebodyClosedIt",          {3, 1}, Status::resolved,    "manual",      RetryOutcome::taken_over},
+    {"SomebodyArchivedIt",        {3, 1}, Status::archived,    "",            RetryOutcome::taken_over},
+    {"SomebodySentItBack",        {3, 1}, Status::replaying,   "",            RetryOutcome::taken_over},
+}), [](const auto& row) { return row.param.name; });
+// clang-format on
 
 }  // namespace
 }  // namespace dlo

@@ -154,5 +154,51 @@ TEST_P(Runs, ATaskIsExhaustedOnceHoweverOftenSomebodyTriesAgain) {  // S2-25
   EXPECT_EQ(counted.retry_failed, 4U);
 }
 
+class RetriedByHand : public Runs {
+ protected:
+  /// Somebody asks and waits, while time goes by.
+  Retried retried(Millis wait) {
+    processor().start();
+    auto answer = std::async(std::launch::async, [&] {
+      return must(TaskBook(office(), clock).retry_and_wait("wf_1", wait));
+    });
+    EXPECT_TRUE(eventually([&] {
+      clock.advance(50ms);
+      return answer.wait_for(0s) == std::future_status::ready;
+    }));
+    return answer.get();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Offices, RetriedByHand, ::testing::Values("memory", "sqlite"),
+                         [](const auto& office) { return std::string(office.param); });
+
+TEST_P(RetriedByHand, WhoWaitsHearsThatItWorked) {  // S2-21
+  on("llamaindex", [](const Message&, const RunContext&) { return works(); });
+  report("wf_1", "permission denied");
+  const Retried told = retried(1h);
+  EXPECT_TRUE(told.success());
+  EXPECT_EQ(told.error, "");
+}
+
+TEST_P(RetriedByHand, WhoWaitsHearsWhyItFailed) {  // S2-21
+  on("llamaindex", [](const Message&, const RunContext&) { return fails("still not allowed"); });
+  report("wf_1", "permission denied");
+  const Retried told = retried(1h);
+  EXPECT_FALSE(told.success());
+  EXPECT_EQ(told.outcome, RetryOutcome::failed);
+  EXPECT_EQ(told.error, "still not allowed");
+}
+
+TEST_P(RetriedByHand, NobodyWaitsLongerThanHeSaid) {
+  std::atomic<bool> over{false};
+  on("llamaindex", [&](const Message&, const RunContext&) {
+    EXPECT_TRUE(eventually([&] { return over.load(); }));
+    return works();
+  });
+  report("wf_1", "permission denied");
+  EXPECT_EQ(retried(2s).outcome, RetryOutcome::awaited);
+  over = true;
+}
+
 }  // namespace
 }  // namespace dlo::testing
