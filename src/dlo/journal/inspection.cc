@@ -45,6 +45,22 @@ Result<std::vector<std::uint64_t>> missing_segments(FileSystem& files, std::uint
   return missing;
 }
 
+Result<std::optional<Damage>> cut_short(FileSystem& files, const JournalPosition& position) {
+  const std::string name = segment_file(position.segment);
+  const auto names = files.list();
+  if (!names) return names.error();
+  if (std::find(names->begin(), names->end(), name) == names->end()) return std::optional<Damage>();
+  const auto file = files.open(name, OpenMode::read_only);
+  if (!file) return file.error();
+  const auto size = (*file)->size();
+  if (!size) return size.error();
+  if (format::aligned(*size) >= position.offset) return std::optional<Damage>();
+  return std::optional(Damage{files.describe(name), *size, 0,
+                              "The file ends here, and was longer: records up to byte " +
+                                  std::to_string(position.offset) + " are missing.",
+                              0});
+}
+
 /// One pass over the segments.
 class Inspection::Walk {
  public:
@@ -67,6 +83,7 @@ class Inspection::Walk {
   Result<std::uint64_t> at_damage(Segment& segment, std::uint64_t offset, bool last);
   Result<std::uint64_t> at_the_end(Segment& segment, std::uint64_t offset, bool last);
   Result<void> salvage_from(Segment& segment, std::uint64_t begin, std::uint64_t end);
+  Result<bool> held_seal(Segment& segment, std::uint64_t offset, const FoundGroup& next) const;
   Result<void> record(const Entry& entry);
   void expect(std::uint64_t sequence);
   void note(std::uint64_t number, std::uint64_t offset, std::uint64_t size, std::string what) {
@@ -140,9 +157,30 @@ Result<void> Inspection::Walk::salvage_from(Segment& segment, std::uint64_t begi
     }
     expect(each.sequence);
     ++*expected_;
-    if (lost_) lost_({each.sequence, each.sequence, each.type, each.location, each.body});
+    if (!lost_) continue;
+    lost_({each.sequence, each.sequence, each.type, each.location, each.body, each.outlined});
   }
   return {};
+}
+
+/// Whether no more was damaged than the first seal of a clean stop.
+Result<bool> Inspection::Walk::held_seal(Segment& segment, std::uint64_t offset,
+                                         const FoundGroup& next) const {
+  if (!expected_ || *expected_ + 1 != next.header.first_sequence) return false;
+  if (last_group_) return held_first_seal(segment, offset, next, last_group_->crc);
+  // What came before it is not there any more. It says itself what that was, and so does the
+  // header of a segment that begins with it.
+  std::string head(format::group_header_size, '\0');
+  const bool begins = offset == format::segment_header_size;
+  for (const auto from : {offset, begins ? std::uint64_t{0} : offset}) {
+    const auto got = segment.file->read_at(from, head.data(), head.size());
+    if (!got) return got.error();
+    const auto said = format::read_group_header(head);
+    if (*got == head.size() && held_first_seal(segment, offset, next, said->previous_crc)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// Where to go on: behind what is damaged, or the end of the segment.
@@ -160,8 +198,12 @@ Result<std::uint64_t> Inspection::Walk::at_damage(Segment& segment, std::uint64_
       to_.unfinished += next.offset - offset;
       return segment.size.load();
     }
-    note(segment.number, offset, next.offset - offset, "A group of records is damaged.");
-    const auto saved = salvage_from(segment, offset, next.offset);
+    const auto seal = held_seal(segment, offset, next);
+    if (!seal) return seal.error();
+    note(segment.number, offset, next.offset - offset,
+         *seal ? "A seal is damaged, and nothing else." : "A group of records is damaged.");
+    if (*seal) expected_ = next.header.first_sequence;
+    const auto saved = *seal ? Result<void>{} : salvage_from(segment, offset, next.offset);
     if (!saved) return saved.error();
     last_group_.reset();
     return next.offset;
@@ -244,7 +286,8 @@ void Inspection::Walk::finish(std::uint64_t last) {
   // records in the damaged end as fit.
   end.sequence =
       std::max(end.sequence, expected_.value_or(1)) + unknown_end_ / format::record_header_size;
-  if (last > end.segment) {  // nothing of it is whole
+  end.group = std::max<std::uint64_t>(end.group, 1);  // groups are counted from one
+  if (last > end.segment) {                           // nothing of it is whole
     end.segment = last;
     end.offset = format::segment_header_size;
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ struct LostRecords {
   std::uint8_t type = 0;  // 0: not known
   Location location;      // of the one, if its type is known
   std::string_view body;  // ... and its damaged bytes
+  bool outlined = false;  // ... and a checksum vouches for its type; else that may be damaged, too
 };
 
 /// The name under which the damaged bytes of a segment are set aside. What is set aside stays
@@ -44,6 +46,11 @@ struct LostRecords {
 [[nodiscard]] Result<std::vector<std::uint64_t>> missing_segments(FileSystem& files,
                                                                   std::uint64_t from,
                                                                   bool must_begin);
+
+/// Whether the segment of a position that somebody knows ends before it: then something was cut
+/// off.
+[[nodiscard]] Result<std::optional<Damage>> cut_short(FileSystem& files,
+                                                      const JournalPosition& position);
 
 /// A journal looked at from outside. Changes nothing, stops at nothing, reads every byte.
 class Inspection {

@@ -84,7 +84,7 @@ class Stretch {
       if (verified_type(records[i], *first + i) != 0) credible = std::max(credible, i + 1);
     }
     if (credible == 0) return at + format::group_alignment;
-    for (std::size_t i = 0; i < credible; ++i) take(records[i], *first + i);
+    for (std::size_t i = 0; i < credible; ++i) take(records[i], *first + i, outline_holds);
     sequence = *first + credible;
     return records[credible - 1].end();
   }
@@ -107,9 +107,10 @@ class Stretch {
     return format::group_crc(crc, bytes_.substr(at)) == header.crc;
   }
 
-  void take(const Outline& record, std::uint64_t sequence) {
+  void take(const Outline& record, std::uint64_t sequence, bool outlined) {
     Salvaged out;
     out.sequence = sequence;
+    out.outlined = outlined;
     const auto type = verified_type(record, sequence);
     out.whole = type != 0;
     out.type = out.whole ? type : record.header.type;
@@ -136,6 +137,29 @@ class Stretch {
 };
 
 }  // namespace
+
+bool held_first_seal(const Segment& segment, std::uint64_t begin, const FoundGroup& next,
+                     std::uint32_t previous_crc) {
+  if (next.offset != format::second_seal_at(begin) || next.header.group == 0) return false;
+  const auto heads = format::group_header_size + format::record_header_size;
+  const std::string filling(next.offset - begin - heads, '\0');
+  format::GroupHeader header;
+  header.epoch = segment.number;
+  header.group = next.header.group - 1;
+  header.first_sequence = next.header.first_sequence - 1;
+  header.records = 1;
+  header.size = static_cast<std::uint32_t>(format::record_header_size + filling.size());
+  header.previous_crc = previous_crc;
+  const format::RecordHeader record{
+      static_cast<std::uint32_t>(filling.size()),
+      format::record_crc(crc32c(0, filling), header.first_sequence, format::seal_type),
+      format::seal_type};
+  std::string bytes(heads, '\0');
+  format::encode(header, bytes.data());
+  format::encode(record, bytes.data() + format::group_header_size);
+  const auto records = crc32c(0, std::string_view(bytes).substr(format::group_header_size));
+  return format::group_crc(records, bytes) == next.header.previous_crc;
+}
 
 std::size_t goes_on_without_header(std::string_view bytes, std::uint64_t next) noexcept {
   constexpr std::size_t window = 64U << 10U;  // where the first whole one begins at the latest

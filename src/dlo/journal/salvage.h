@@ -8,6 +8,7 @@
 
 #include "dlo/core/result.h"
 #include "dlo/journal/journal.h"
+#include "dlo/journal/recovery.h"
 #include "dlo/journal/segments.h"
 
 namespace dlo {
@@ -18,7 +19,8 @@ struct Salvaged {
   std::uint8_t type = 0;
   Location location;
   std::string body;
-  bool whole = false;  // its own checksum holds; else type, place and length are all there is
+  bool whole = false;     // its own checksum holds; else type, place and length are all there is
+  bool outlined = false;  // ... and a checksum vouches for these
 };
 
 /// What can still be told of the records in [begin, end), where no group is whole. A record has a
@@ -27,6 +29,12 @@ struct Salvaged {
 [[nodiscard]] Result<std::vector<Salvaged>> salvage(Segment& segment, std::uint64_t begin,
                                                     std::uint64_t end,
                                                     std::optional<std::uint64_t> sequence);
+
+/// Whether [begin, next.offset) held the first seal of a clean stop and nothing else, whatever is
+/// left of it. Every byte of such a seal is known, and the group behind it knows its checksum.
+/// `previous_crc`: of the group before it.
+[[nodiscard]] bool held_first_seal(const Segment& segment, std::uint64_t begin,
+                                   const FoundGroup& next, std::uint32_t previous_crc);
 
 /// How far these bytes go on with records of a group that came `next` and whose header is gone, and
 /// perhaps its first sector; 0: they do not. What a recycled file still holds has other sequences.

@@ -396,30 +396,6 @@ TEST(Repair, GoesOnWhateverHappenedToTheFiles) {
   }
 }
 
-TEST(Repair, OfADamagedSealDoubtsNoMessage) {
-  Shop shop;
-  live_a_life(shop);
-  shop.close();
-  std::string last;
-  for (const std::string& each : must(shop.disk->list())) {
-    if (each.ends_with(".seg")) last = each;
-  }
-  const std::size_t size = shop.disk->bytes(last).size();
-  int repaired = 0;
-  for (std::size_t at = size - 600; at < size; at += 13) {
-    const auto disk = copy(*shop.disk);
-    disk->bytes(last)[at] ^= 1;
-    const auto repair = must(repair_queues(*disk, noon, true));
-    if (repair.damages.empty()) continue;                   // behind the records of the life before
-    if (at - repair.damages.front().offset < 64) continue;  // headers: what it was is not known
-    ++repaired;
-    EXPECT_EQ(repair.doubtful_count, 0U) << at << ": " << describe(repair, true);
-    EXPECT_EQ(repair.unknown_records, 0U) << at;
-    EXPECT_EQ(take_all(*copy(*disk)).here, alive) << at;
-  }
-  EXPECT_GT(repaired, 10);
-}
-
 TEST(Repair, FindsNothingToDoWhereNothingIsDamaged) {
   Shop shop;
   live_a_life(shop);

@@ -88,10 +88,13 @@ void Mend::doubt_all() {
 
 void Mend::lose(const LostRecords& lost) {
   // A seal says nothing of messages.
-  if (lost.type == journal_format::seal_type && lost.first == lost.last) return;
+  if (lost.type == journal_format::seal_type && lost.outlined) return;
   mending_ = true;
   const auto type = static_cast<RecordType>(lost.type);
-  if (lost.type == 0 || lost.type > newest_type) {
+  // Without a checksum for its type a record is believed to be what can be read, or nothing.
+  const auto stored = type == RecordType::published ? decode_published(lost.body) : std::nullopt;
+  const auto publication = stored ? decode_message(*stored) : nullptr;
+  if (lost.type == 0 || lost.type > newest_type || (!lost.outlined && !publication)) {
     unknown_records += lost.last - lost.first + 1;
     return doubt_all();
   }
@@ -110,11 +113,9 @@ void Mend::lose(const LostRecords& lost) {
   // is found when all messages are read.
   if (type == RecordType::relocated) return;
   LostMessage message{lost.first, lost.location, {}, {}};
-  if (const auto stored = decode_published(lost.body)) {
-    QueueState* queue = holdings_.queue(stored->tail.queue);
-    if (queue != nullptr) message.queue = queue->options().source;
-    if (const auto decoded = decode_message(*stored)) message.id = decoded->id;
-  }
+  QueueState* queue = stored ? holdings_.queue(stored->tail.queue) : nullptr;
+  if (queue != nullptr) message.queue = queue->options().source;
+  if (publication) message.id = publication->id;
   lost_messages.push_back(std::move(message));
 }
 
