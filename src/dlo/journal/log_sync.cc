@@ -1,5 +1,6 @@
 // How what was placed reaches the kernel and the disk, and who waits for it.
 #include <algorithm>
+#include <string>
 
 #include "dlo/journal/format.h"
 #include "dlo/journal/log.h"
@@ -22,6 +23,15 @@ void add_zeros(const Segment& segment, std::uint64_t offset, std::string& bytes)
   const auto end = offset + bytes.size();
   if (end <= segment.written) return;
   bytes.resize(bytes.size() + std::min(zeros_at_once, segment.size - end), '\0');
+}
+
+/// Whoever waited for it would wait for ever: a damaged owner may ask for it.
+Error never_appended(std::uint64_t sequence) {
+  return Error{
+      Code::corrupt, "journal.durable",
+      "Record " + std::to_string(sequence) +
+          " was never appended to this journal. Nothing was changed; 'dlo queue fsck' says "
+          "what is damaged."};
 }
 
 }  // namespace
@@ -149,6 +159,7 @@ Result<void> Log::written(std::uint64_t sequence) {
   while (written_ <= sequence) {
     const auto ready = usable();
     if (!ready) return ready;
+    if (sequence >= next_sequence_) return never_appended(sequence);
     if (writing_) {
       changed_.wait(lock);
     } else {
@@ -163,6 +174,7 @@ Result<std::uint64_t> Log::durable(std::uint64_t sequence) {
     Lock lock(mutex_);
     while (durable_ <= sequence) {
       if (const auto ready = usable(); !ready) return ready.error();
+      if (sequence >= next_sequence_) return never_appended(sequence);
       if (syncing_ && sequence >= covering_ && !writing_ && group_.size() >= written_ahead_from) {
         write_out(lock);
       } else if (syncing_) {

@@ -241,7 +241,14 @@ Result<void> Walk::only_zeros_behind(Segment& segment, std::uint64_t offset) {
 
 Result<void> Walk::walk(Segment& segment, bool last) {
   std::uint64_t offset = format::segment_header_size;
-  if (from_ && from_->segment == segment.number) offset = from_->offset;
+  if (from_ && from_->segment == segment.number) {
+    offset = from_->offset;
+    if (format::aligned(segment.size) < offset) {
+      return corruption(files_, segment.number, segment.size,
+                        "The file ends here, and was longer: records up to byte " +
+                            std::to_string(offset) + " are missing.");
+    }
+  }
   while (offset + format::group_header_size <= segment.size) {
     auto group = read_group(segment, offset);
     if (!group) return group.error();

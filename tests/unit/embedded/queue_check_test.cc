@@ -6,6 +6,8 @@
 
 #include "unit/embedded/shop.h"
 
+#include "dlo/broker/embedded/repair.h"
+
 namespace dlo::testing {
 namespace {
 
@@ -228,6 +230,31 @@ TEST(AMissingCheckpoint, IsAnErrorAndNeverAnEmptyQueue) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, Code::corrupt);
   EXPECT_NE(error->detail.find("no checkpoint"), std::string::npos) << error->detail;
+}
+
+TEST(ASegmentThatWasCutShort, IsAnErrorAndRepaired) {
+  for (const std::size_t left : {10U, 64U, 200U}) {
+    SCOPED_TRACE(left);
+    Shop shop;
+    shop.open();
+    for (const char* id : {"a", "b", "c"}) shop.publish(id);
+    const auto before = shop.publish("d").position->offset;
+    shop.close();
+    shop.disk->bytes("000000000001.seg").resize(left);
+    const auto refused = shop.try_open();
+    ASSERT_TRUE(refused) << "though most of it is gone";
+    EXPECT_EQ(refused->code, Code::corrupt);
+    EXPECT_NE(refused->detail.find("000000000001.seg"), std::string::npos) << refused->detail;
+    EXPECT_FALSE(must(check_queues(*shop.disk)).damages.empty());
+    const auto repair = must(repair_queues(*shop.disk, noon, true));
+    EXPECT_GE(repair.damaged.size(), 2U) << describe(repair, true);
+    shop.open();
+    EXPECT_EQ(shop.take(9).size(), 4U) << "the broken ones, as undecodable";
+    EXPECT_GT(shop.publish("e").position->offset, before) << "its number was given before";
+    shop.close();
+    shop.open();
+    EXPECT_EQ(shop.take(9).size(), 5U);
+  }
 }
 
 TEST(AMissingSegment, IsAnError) {

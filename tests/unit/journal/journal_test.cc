@@ -37,6 +37,15 @@ TEST_F(JournalTest, WhatWasDurableIsReadBackInOrderAfterTheProcessDies) {
   EXPECT_FALSE(report_.clean);
 }
 
+TEST_F(JournalTest, NobodyWaitsForARecordThatWasNeverAppended) {
+  open();
+  const auto last = append_durable("one");
+  EXPECT_FALSE(journal_->durable(last + 1));
+  EXPECT_FALSE(journal_->written(last + 1));
+  append_durable("two");
+  EXPECT_TRUE(journal_->durable(last + 1));
+}
+
 TEST_F(JournalTest, ACleanStopIsRecognised) {
   open();
   append_durable("one");

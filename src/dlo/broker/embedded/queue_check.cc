@@ -209,6 +209,11 @@ Result<QueueCheck> check_queues(FileSystem& files) {
     check.damages.push_back(
         {files.describe(segment_file(number)), 0, 0, "The file is missing.", number});
   }
+  if (check.checkpoint) {
+    auto cut = cut_short(files, (*checkpoint)->position);
+    if (!cut) return cut.error();
+    if (*cut) check.damages.push_back(std::move(**cut));
+  }
   check.damages.insert(check.damages.end(), journal.damages.begin(), journal.damages.end());
   check.quarantined = journal.quarantined;
   if (known) check_messages(holdings, journal, check);

@@ -47,7 +47,8 @@ class Repair {
   TimePoint now_;
   std::unique_ptr<Holdings> holdings_;
   Inspection journal_;
-  std::uint64_t from_ = 0;    // sequence from which reading back begins
+  std::uint64_t from_ = 0;  // sequence from which reading back begins
+  std::uint64_t from_group_ = 1;
   std::uint64_t needed_ = 1;  // ... and segment
   bool has_checkpoint_ = false;
   bool needed_is_missing_ = false;
@@ -64,8 +65,12 @@ Result<void> Repair::load() {
   if (loaded && *loaded) {
     has_checkpoint_ = true;
     from_ = (*loaded)->position.sequence;
+    from_group_ = (*loaded)->position.group;
     needed_ = (*loaded)->position.segment;
     incarnation_ = (*loaded)->incarnation;
+    auto cut = cut_short(files_, (*loaded)->position);
+    if (!cut) return cut.error();
+    if (*cut) report.damages.push_back(std::move(**cut));
     return {};
   }
   if (loaded) return {};
@@ -124,6 +129,9 @@ Result<void> Repair::read_back() {
       });
   if (!walked) return walked;
   JournalPosition& end = journal_.end_position;
+  // What had these numbers may have been cut off: they are not given again.
+  end.sequence = std::max(end.sequence, from_);
+  end.group = std::max(end.group, from_group_);
   if (has_checkpoint_ && end.segment < needed_) {
     // The segment that reading back begins with is gone, and nobody knows how much was in it.
     constexpr std::uint64_t as_much_as_fits = 1U << 24U;
