@@ -240,7 +240,8 @@ class Depot {
   struct Straggler;
   std::vector<Straggler> read_stragglers(const std::vector<Claim>& claims,
                                          const std::vector<bool>& victims);
-  static std::optional<std::string> relocated(const Straggler& straggler);
+  static std::optional<std::string> relocated(const Straggler& straggler,
+                                              std::optional<TimePoint> due);
   Result<void> move(std::span<Straggler> stragglers);
 
   std::unique_ptr<FileSystem> owned_files_;  // outlives the journal, whoever keeps this

@@ -179,6 +179,10 @@ class Holdings {
   [[nodiscard]] std::optional<TimePoint> next_due(const QueueState& queue) const noexcept;
   [[nodiscard]] TimePoint latest() const noexcept { return wall(latest_); }
   [[nodiscard]] Instant latest_instant() const noexcept { return {latest(), latest_steady_}; }
+  /// When it is or was due, by the clock as it is set now; of a dead one, when it died.
+  [[nodiscard]] TimePoint due_of(SlotNumber slot) const noexcept {
+    return slots_[slot].place == Place::leased ? latest() : wall(slots_[slot].time());
+  }
   /// It waits, and will have to for a while.
   [[nodiscard]] bool is_early(SlotNumber slot) const noexcept {
     return slots_[slot].time() > latest_;

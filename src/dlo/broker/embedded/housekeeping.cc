@@ -293,14 +293,16 @@ std::vector<Depot::Straggler> Depot::read_stragglers(const std::vector<Claim>& c
   return found;
 }
 
-/// The record that says a body lies here now.
-std::optional<std::string> Depot::relocated(const Straggler& straggler) {
+/// The record that says a body lies here now; and until when it waits, if it does, for whoever
+/// finds nothing else of it.
+std::optional<std::string> Depot::relocated(const Straggler& straggler,
+                                            std::optional<TimePoint> due) {
   const auto stored = decode_published(straggler.body);
   if (!stored) return std::nullopt;
   PublishTail tail = stored->tail;
   tail.position = tail.position.value_or(straggler.body_at.sequence);
   tail.dedupe.reset();
-  tail.due = tail.now;
+  tail.due = due.value_or(tail.now);
   tail.slot = straggler.state ? no_slot : straggler.claim.slot;
   std::string bytes(straggler.body.substr(0, stored->meta.size() + stored->payload.size()));
   char tail_bytes[longest_tail];
@@ -336,7 +338,8 @@ Result<void> Depot::move(std::span<Straggler> stragglers) {
     if (!can_move(number) || now_at != each.claim.at.sequence) continue;  // it moved on by itself
     if (each.state && !each.moves_body() && holdings_.lease_of(number) != nullptr) continue;
     if (each.moves_body()) {
-      auto record = relocated(each);
+      const bool early = holdings_.waits(number) && holdings_.is_early(number);
+      auto record = relocated(each, early ? std::optional(holdings_.due_of(number)) : std::nullopt);
       if (!record) continue;
       bodies.add(RecordType::relocated, std::move(*record));
       moving.push_back(&each);
@@ -358,7 +361,8 @@ Result<void> Depot::move(std::span<Straggler> stragglers) {
   untidied_ = untidied;
   if (stateful.empty()) return {};
   RecordList states;
-  for (const Straggler* each : stateful) {
+  for (Straggler* each : stateful) {
+    each->state->due = holdings_.due_of(each->claim.slot);  // by the clock as it is now
     std::string bytes;
     embedded::encode(*each->state, bytes);
     states.add(RecordType::state, std::move(bytes));

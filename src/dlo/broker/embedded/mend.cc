@@ -189,6 +189,9 @@ void Mend::adopt(std::string_view record, const Address& at, SlotNumber slot) {
   need_queue(stored->tail.queue);
   PublishTail tail = stored->tail;
   tail.slot = slot;
+  // One that was moved was published when the clock may have been ahead; it waits if it says so.
+  const bool moved_ready = tail.position && tail.due == tail.now;
+  if (moved_ready) tail.due = std::min(tail.due, holdings_.latest());
   holdings_.put(tail, at, static_cast<std::uint32_t>(stored->meta.size() + stored->payload.size()),
                 tail.keyed ? digest_of_key(key_of(*stored)) : 0, expiry_of(*stored));
   holdings_.arrive(slot, tail.now);

@@ -110,7 +110,7 @@ std::size_t encode(const PublishTail& tail, char* out) noexcept {
   if (tail.can_expire) flags |= tail_expires;
   if (tail.keyed) flags |= tail_keyed;
   if (tail.carries) flags |= tail_carries;
-  if (tail.due > tail.now) {
+  if (tail.due != tail.now) {  // of one that was moved it may be before, by another clock
     flags |= tail_delayed;
     put(pack(tail.due), 6);
   }
