@@ -1,6 +1,10 @@
 // A wall clock that somebody sets: what waits for a time waits for as long as before.
+#include <atomic>
+#include <future>
 #include <gtest/gtest.h>
+#include <thread>
 
+#include "support/eventually.h"
 #include "unit/embedded/shop.h"
 
 #include "dlo/broker/embedded/holdings.h"
@@ -174,6 +178,90 @@ TEST(AClockThatWasSet, EndsTheDelaysOfManyWhoHaveExpiredASliceAtATime) {
   const auto got = must(shop.queue->receive({1000, 1h, 0ms}, set));
   ASSERT_EQ(got.size(), list.size() / 100);
   for (const auto& each : got) EXPECT_TRUE(each.expired);
+}
+
+bool is_noted(Shop& shop) {
+  bool noted = false;
+  must(dump_queues(*shop.disk,
+                   [&](const DumpedRecord& each) { noted = noted || each.type == "clock set"; }));
+  return noted;
+}
+
+TEST(AClockThatWasSet, IsWithTheKernelBeforeALongPollThatSawItFirstWaits) {
+  Shop shop;
+  shop.open();
+  publish(shop, "before", 1h, noon);
+  auto poll = std::async(std::launch::async, [&] {
+    return shop.queue->receive({1, 30s, 10min}, {noon + 5h, noon + 1s});
+  });
+  EXPECT_TRUE(eventually([&] { return is_noted(shop); }, 10s)) << "a kill would forget it";
+  shop.queue->close();
+  EXPECT_FALSE(poll.get());
+}
+
+// On a full disk: neither the record nor the checkpoint could be written.
+TEST(AClockThatWasSet, IsWrittenDownThoughItCouldNotBeAtFirst) {
+  for (const bool second_jump : {false, true}) {
+    Shop shop;
+    shop.open();
+    publish(shop, "before", 1h, noon);
+    std::atomic<bool> full = true;
+    shop.disk->set_fault([&](FaultFileSystem::Op op, const std::string& name) {
+      const bool more = op != FaultFileSystem::Op::sync && name != "000000000001.seg";
+      return full && more ? std::optional(Code::full) : std::nullopt;
+    });
+    bool paused = false;
+    for (int i = 0; i < 10'000 && (paused ? shop.queue->resume() : shop.queue->pause()); ++i) {
+      paused = !paused;
+    }
+    const Millis jump = second_jump ? 6h : 5h;
+    const auto at = [&](Millis passed) { return Instant{noon + jump + passed, noon + passed}; };
+    EXPECT_EQ(must(shop.queue->stats({noon + 5h, noon})).delayed, 1U);
+    ASSERT_FALSE(shop.queues->tidy()) << "the checkpoint was written";
+    full = false;
+    EXPECT_FALSE(is_noted(shop));
+    EXPECT_EQ(must(shop.queue->stats(at(1s))).delayed, 1U);
+    must(shop.queue->resume());
+    publish(shop, "after", 2h - 1s, at(1s));
+    shop.open(at(2s).wall);
+    EXPECT_EQ(take(shop, at(1h - 1ms)), Ids{});
+    EXPECT_EQ(take(shop, at(1h)), Ids{"before"});
+    EXPECT_EQ(take(shop, at(2h - 1ms)), Ids{});
+    EXPECT_EQ(take(shop, at(2h)), Ids{"after"});
+  }
+}
+
+TEST(AClockThatWasSet, WhileAPublisherMakesRoomShortensNoDelay) {
+  auto options = Shop::jobs();
+  options.ttl = 10s;
+  options.drop_expired = true;
+  options.max_messages = 1;
+  Shop shop(options);
+  shop.open();
+  shop.publish("old", noon);
+  // Whenever the publisher waits for the kernel, another sees that the clock was set.
+  const auto publisher = std::this_thread::get_id();
+  std::vector<std::future<Result<SourceStats>>> others;
+  shop.disk->set_fault([&](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+    const bool here = op == FaultFileSystem::Op::write && std::this_thread::get_id() == publisher;
+    if (!here || others.size() == 5) return std::nullopt;
+    const auto next = shop.queues->journal_stats().next_sequence;
+    others.push_back(
+        std::async(std::launch::async, [&] { return shop.queue->stats({noon + 5h, noon + 11s}); }));
+    (void)eventually([&] { return shop.queues->journal_stats().next_sequence > next; }, 1s);
+    return std::nullopt;
+  });
+  Publication delayed;
+  delayed.message =
+      std::make_shared<const Message>(Message{.id = "delayed", .expires_at = noon + 24h});
+  delayed.delay = 1h;
+  must(shop.queue->publish({&delayed, 1}, noon + 10s));
+  shop.disk->set_fault({});
+  EXPECT_FALSE(others.empty());
+  for (auto& each : others) must(each.get());
+  const auto at = [&](Millis passed) { return Instant{noon + 5h + passed, noon + 11s + passed}; };
+  EXPECT_EQ(take(shop, at(1h - 1s - 1ms)), Ids{});
+  EXPECT_EQ(take(shop, at(1h - 1s)), Ids{"delayed"});
 }
 
 TEST(AClockThatWasSet, IsToldByDumpAndByRepairIfThatWasLost) {

@@ -142,6 +142,31 @@ TEST(Expiry, OfAFullQueueIsSeenUnderManyPublishersAtOnce) {
   EXPECT_EQ(stats.ready, 50U);
 }
 
+// Who is refused is refused at once; who is not waits for the other.
+TEST(Expiry, OfAFullQueueIsSeenWhileAnotherPublisherIsAboutToDropIt) {
+  auto options = short_lived(true);
+  options.max_messages = 2;
+  Shop shop(options);
+  shop.open();
+  for (const char* id : {"old", "older"}) shop.publish(id, noon);
+  const auto publish = [&] {
+    Publication publication;
+    publication.message = std::make_shared<Message>();
+    return shop.queue->publish({&publication, 1}, noon + 10s).has_value();
+  };
+  std::atomic<bool> armed = true;
+  std::future<bool> other;
+  shop.disk->set_fault([&](FaultFileSystem::Op op, const std::string&) -> std::optional<Code> {
+    if (op != FaultFileSystem::Op::write || !armed.exchange(false)) return std::nullopt;
+    other = std::async(std::launch::async, publish);
+    (void)other.wait_for(200ms);
+    return std::nullopt;
+  });
+  EXPECT_TRUE(publish());
+  EXPECT_TRUE(other.get()) << "the two that have expired were not yet gone";
+  EXPECT_EQ(must(shop.queue->stats(noon + 10s)).expired, 2U);
+}
+
 // After a look at very many the next one waits for a while; a full queue does not.
 TEST(Expiry, OfAFullQueueIsSeenAtOnceHoweverManyAreInIt) {
   auto options = Shop::jobs();

@@ -120,6 +120,8 @@ class Depot {
     std::condition_variable rung;
     std::uint32_t waiting = 0;
     bool closed = false;
+    std::mutex drops;            // held, outside all others, while expired messages are dropped
+    std::uint32_t dropping = 0;  // who does so or waits to
   };
   struct Arrival {
     std::uint64_t sequence;
@@ -184,16 +186,20 @@ class Depot {
                                          std::uint64_t& sequence);
   [[nodiscard]] bool may_drop(const QueueState& queue, TimePoint now) const noexcept;
   Result<void> drop_overdue(std::uint16_t queue, const Instant& now);
+  Result<void> drop_all(std::uint16_t queue, const Instant& now);
   void drop_all_overdue();
   Result<std::vector<Claim>> wait_and_claim(QueueState& queue, const ReceiveRequest& request,
                                             Instant& now, std::uint64_t& sequence);
+  [[nodiscard]] std::chrono::steady_clock::time_point wait_until(
+      const QueueState& queue, Millis longest,
+      std::chrono::steady_clock::time_point deadline) const;
   std::vector<Loaded> load(const std::vector<Claim>& claims);
   std::vector<Result<std::string>> read_each(std::span<const Address> addresses);
   void load_body(const Result<std::string_view>& record, const Address& at, Loaded& into);
   void fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded);
   void deliver(const std::string& source, const std::vector<Claim>& claims,
                std::vector<Loaded>& loaded, TimePoint now, std::vector<Delivery>& out);
-  Result<void> drop_expired(const std::vector<Claim>& expired, TimePoint now);
+  Result<void> drop_expired(const std::vector<Claim>& expired, const Instant& instant);
 
   // settling
   Ended decide(Lease& lease, const Ending& ending, TimePoint now);
@@ -263,7 +269,8 @@ class Depot {
   std::array<std::atomic<std::uint32_t>, 2> reading_{};  // how many read, by phase
   std::uint32_t segment_ = 0;                            // of the last record
   std::uint64_t last_end_ = 0;  // record of what time did last: leases ran out, the clock was set
-  Millis clock_noted_{0};       // by how much, as far as it is written down
+  std::uint64_t handed_over_ = 0;  // ... as far as whoever waits knows the kernel to have it
+  Millis clock_noted_{0};          // by how much, as far as it is written down
   std::uint32_t epoch_ = 0;
   std::uint64_t appended_ = 0;  // bytes since the last checkpoint
   std::uint64_t untidied_ = 0;  // ... since housekeeping last began and ended

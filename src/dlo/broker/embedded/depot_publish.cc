@@ -162,11 +162,13 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
     find_duplicates(*queue, incoming, now.wall);
     auto room = check_room(*queue, incoming);
     if (!room) holdings_.look_at_once(*queue, now.wall);
-    if (!room && may_drop(*queue, now.wall)) {
+    // Or another does so just now: then there is room when that is over.
+    if (!room && (may_drop(*queue, now.wall) || doorbells_[number].dropping > 0)) {
       lock.unlock();
       if (const auto dropped = drop_overdue(number, now); !dropped) return dropped.error();
       lock.lock();
       if (const auto still = usable(number, "embedded.publish"); !still) return still.error();
+      advance(now);  // somebody may have set the clock meanwhile
       for (Incoming& in : incoming) in.repeats = in.repeats_in = {};
       find_duplicates(*queue, incoming, now.wall);
       room = check_room(*queue, incoming);

@@ -76,8 +76,21 @@ bool Depot::may_drop(const QueueState& queue, TimePoint now) const noexcept {
   return queue.options().drop_expired && holdings_.may_hold_expired(queue, now);
 }
 
-/// Drops what has expired of a queue that is set to do so.
+/// Drops what has expired of a queue that is set to do so. One at a time: what one has taken out of
+/// its line and not yet dropped, nobody else would find.
 Result<void> Depot::drop_overdue(std::uint16_t number, const Instant& now) {
+  const auto count = [&](std::uint32_t by) {
+    const Lock lock(mutex_);
+    doorbells_[number].dropping += by;
+    return &doorbells_[number].drops;
+  };
+  const std::lock_guard one_at_a_time(*count(1));
+  const auto done = drop_all(number, now);
+  count(-1U);
+  return done;
+}
+
+Result<void> Depot::drop_all(std::uint16_t number, const Instant& now) {
   ReceiveRequest request;
   request.limit = 1024;
   request.expired_only = true;
@@ -135,6 +148,15 @@ Result<std::vector<Depot::Claim>> Depot::claim_these(const std::vector<SlotNumbe
   return claims;
 }
 
+/// When whoever waits for something in this queue has to look again, `deadline` at the latest.
+Steady::time_point Depot::wait_until(const QueueState& queue, Millis longest,
+                                     Steady::time_point deadline) const {
+  const auto due = holdings_.next_due(queue);  // others' delays wake nobody here
+  const Instant latest = holdings_.latest_instant();
+  if (!due || *due >= later(latest.wall, longest)) return deadline;
+  return std::min(deadline, seen_ + std::max(Millis{0}, *due - latest.wall));
+}
+
 // As `claim`, waiting as long as the caller allows. `now` becomes the moment it was decided at.
 Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
                                                         const ReceiveRequest& request, Instant& now,
@@ -160,17 +182,18 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
       }
       return claims;
     }
-    auto until = deadline;
+    if (last_end_ > handed_over_) {  // it may be long until somebody calls
+      const auto last = last_end_;
+      if (const auto done = hand_over_ends(lock); !done) return done.error();
+      lock.lock();
+      handed_over_ = std::max(handed_over_, last);
+    } else {
+      ++bell.waiting;
+      bell.rung.wait_until(lock, wait_until(queue, longest, deadline));
+      --bell.waiting;
+    }
     // From here on it is as late as the last caller said, and as long ago as that was: the clock
     // may have been set while this one waited.
-    const auto due = holdings_.next_due(queue);  // others' delays wake nobody here
-    const Instant latest = holdings_.latest_instant();
-    if (due && *due < later(latest.wall, longest)) {
-      until = std::min(until, seen_ + std::max(Millis{0}, *due - latest.wall));
-    }
-    ++bell.waiting;
-    bell.rung.wait_until(lock, until);
-    --bell.waiting;
     const auto so_far = waited(seen_, Steady::now());
     now = later(holdings_.latest_instant(), so_far.elapsed);
     counted = so_far.until;
@@ -277,9 +300,11 @@ void Depot::deliver(const std::string& source, const std::vector<Claim>& claims,
   }
 }
 
-Result<void> Depot::drop_expired(const std::vector<Claim>& expired, TimePoint now) {
+Result<void> Depot::drop_expired(const std::vector<Claim>& expired, const Instant& instant) {
   if (expired.empty()) return {};
   Lock lock(mutex_);
+  advance(instant);  // somebody may have set the clock meanwhile
+  const TimePoint now = instant.wall;
   std::vector<Removal> removals;
   for (const Claim& each : expired) {
     const Lease* lease = holdings_.find(each.slot, each.number);
@@ -337,7 +362,7 @@ Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const Receive
       loaded[i].left_out = true;
       expired.push_back((*claims)[i]);
     }
-    if (const auto dropped = drop_expired(expired, now.wall); !dropped) return dropped.error();
+    if (const auto dropped = drop_expired(expired, now); !dropped) return dropped.error();
     deliver(source, *claims, loaded, now.wall, out);
     if (expired.empty()) break;
     wanted.limit = request.limit - out.size();

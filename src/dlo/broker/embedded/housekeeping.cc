@@ -125,13 +125,15 @@ Result<void> Depot::checkpoint() {
 Result<void> Depot::write_checkpoint(JournalPosition& position) {
   HoldingsDescription description;
   std::vector<SlotNumber> arrivals;
+  Millis unnoted{0};
   {
     const Lock lock(mutex_);
     position = journal_->position();
     description = describe_holdings(holdings_, position, incarnation_);
     for (const Arrival& each : arrivals_) arrivals.push_back(each.slot);
     holdings_.slots().begin_snapshot();
-    clock_noted_ = holdings_.clock_set_by();  // the checkpoint says so
+    unnoted = holdings_.clock_set_by() - clock_noted_;
+    clock_noted_ += unnoted;  // the checkpoint says so
     appended_ = 0;
     holdings_.segments().count_dropped_anew();
   }
@@ -146,6 +148,7 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
   }
   const Lock lock(mutex_);
   holdings_.slots().end_snapshot();
+  if (!done || !size) clock_noted_ -= unnoted;  // it says nothing: the next call does
   if (!done) return done.error();
   if (!size) return size.error();
   checkpoint_size_ = *size;
