@@ -40,12 +40,10 @@ void Slots::set_key(SlotNumber number, KeyDigest key) {
 void Slots::set_expiry(SlotNumber number, Expiry expiry) {
   const auto block = number / block_size;
   if (block >= uncopied_) put_aside(block);
-  auto& expiries = expiries_[block];
-  if (!expiries) {
-    expiries = std::make_unique_for_overwrite<Expiry[]>(block_size);
-    std::fill_n(expiries.get(), block_size, never_expires);
-  }
-  expiries[number % block_size] = expiry;
+  const Slot* slots = blocks_[block];
+  expiries_[block].set(number % block_size, expiry, [&](std::size_t i) {
+    return slots[i].place != Place::free && slots[i].can_expire;
+  });
 }
 
 void Slots::make(SlotNumber block) {
@@ -162,9 +160,9 @@ void Slots::put_aside(std::size_t block) noexcept {
     aside.keys = std::make_unique<KeyBytes[]>(block_size);
     std::copy_n(keys_[block].get(), block_size, aside.keys.get());
   }
-  if (expiries_[block]) {
+  if (expiries_[block].any()) {
     aside.expiries = std::make_unique_for_overwrite<Expiry[]>(block_size);
-    std::copy_n(expiries_[block].get(), block_size, aside.expiries.get());
+    expiries_[block].copy_to(aside.expiries.get());
   }
 }
 
@@ -172,13 +170,16 @@ void Slots::copy_block(std::size_t block, Copy& into) noexcept {
   Aside& aside = aside_[block];
   const Slot* from = aside.slots ? aside.slots.get() : blocks_[block];
   const KeyBytes* keys = aside.slots ? aside.keys.get() : keys_[block].get();
-  const Expiry* expiries = aside.slots ? aside.expiries.get() : expiries_[block].get();
   into.used = from != all_free();
   into.keyed = into.used && keys != nullptr;
-  into.expires = into.used && expiries != nullptr;
+  into.expires = into.used && (aside.slots ? aside.expiries != nullptr : expiries_[block].any());
   std::copy_n(from, block_size, into.slots.begin());
   if (into.keyed) std::copy_n(keys, block_size, into.keys.begin());
-  if (into.expires) std::copy_n(expiries, block_size, into.expiries.begin());
+  if (into.expires && aside.slots) {
+    std::copy_n(aside.expiries.get(), block_size, into.expiries.begin());
+  } else if (into.expires) {
+    expiries_[block].copy_to(into.expiries.data());
+  }
   aside = {};
   uncopied_ = block + 1;
 }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "dlo/broker/embedded/bytes.h"
+#include "dlo/broker/embedded/expiries.h"
 #include "dlo/broker/lineup.h"
 #include "dlo/core/message.h"
 #include "dlo/core/time.h"
@@ -87,20 +87,6 @@ using KeyDigest = std::uint64_t;
 inline constexpr std::size_t key_digest_size = 7;
 using KeyBytes = std::array<char, key_digest_size>;
 
-/// When a message expires: the first full second at which it has, since 1970. What expires later
-/// than any has `never`, too: that is seen when it is received.
-using Expiry = std::uint32_t;
-inline constexpr Expiry never_expires = 0xFFFF'FFFF;
-[[nodiscard]] constexpr Expiry expiry_of(TimePoint at) noexcept {
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(at).time_since_epoch().count();
-  return static_cast<Expiry>(std::clamp<std::int64_t>(seconds, 0, never_expires));
-}
-/// ... has passed for those that have at most this one.
-[[nodiscard]] constexpr Expiry expired_until(TimePoint now) noexcept {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
-  return static_cast<Expiry>(std::clamp<std::int64_t>(seconds, 0, never_expires - 1));
-}
-
 /// Slots by number, in blocks that never move. Messages with a key have blocks of their own, with
 /// room for its digest, and blocks with messages that can expire have room for when: others do not
 /// pay for it. A freed number is used again first, and a block
@@ -109,7 +95,7 @@ inline constexpr Expiry never_expires = 0xFFFF'FFFF;
 /// old content aside: so a snapshot is of one moment and stops nobody.
 class Slots {
  public:
-  static constexpr SlotNumber block_size = 1024;
+  static constexpr SlotNumber block_size = Expiries::count;
 
   [[nodiscard]] SlotNumber take(bool keyed = false) {
     auto& open = open_[keyed ? 1 : 0];
@@ -166,10 +152,9 @@ class Slots {
   }
   void set_key(SlotNumber number, KeyDigest key);
   [[nodiscard]] Expiry expiry(SlotNumber number) const noexcept {
-    const auto& expiries = expiries_[number / block_size];
-    return expiries ? expiries[number % block_size] : never_expires;
+    return expiries_[number / block_size][number % block_size];
   }
-  /// Of a message that can expire.
+  /// Of a message that can expire, once its slot says so.
   void set_expiry(SlotNumber number, Expiry expiry);
   [[nodiscard]] SlotNumber size() const noexcept { return used_; }
   /// Blocks that take memory.
@@ -221,11 +206,10 @@ class Slots {
     bool open = false;  // among `open_`
   };
   using Keys = std::unique_ptr<KeyBytes[]>;
-  using Expiries = std::unique_ptr<Expiry[]>;
   struct Aside {
     Block slots;
     Keys keys;
-    Expiries expiries;
+    std::unique_ptr<Expiry[]> expiries;
   };
   void grow(SlotNumber count);
   void add_block();
