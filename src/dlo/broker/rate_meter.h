@@ -10,6 +10,7 @@
 namespace dlo {
 
 /// How many a second, over the last ten whole seconds. Sixteen counters, a few instructions a call.
+/// Clock   A steady one: whoever sets the wall clock changes no rate.
 class RateMeter {
  public:
   void add(std::uint64_t count, TimePoint now) noexcept {

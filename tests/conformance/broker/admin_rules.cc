@@ -55,6 +55,30 @@ TEST_P(BrokerSuite, RatesAreOfTheLastTenSeconds) {
   EXPECT_DOUBLE_EQ(now.out_per_second, 0.0);
 }
 
+TEST_P(BrokerSuite, RatesAreOfTheTimeThatPassesHoweverTheClockIsSet) {
+  NEEDS(rates);
+  for (const Millis jump : {Millis{1h}, Millis{-1h}, Millis{0}}) {
+    SCOPED_TRACE(jump.count());
+    open();
+    const auto at = [&](Millis passed) { return Instant{noon + jump + passed, noon + passed}; };
+    for (int i = 0; i < 10; ++i) publish("m-" + std::to_string(i), noon);
+    for (const auto& each : take(5, noon)) settle(each, Completed{}, noon);
+    for (int i = 10; i < 20; ++i) publish("m-" + std::to_string(i), at(3s));
+    EXPECT_DOUBLE_EQ(stats(at(6s)).in_per_second, 2.0);
+    EXPECT_DOUBLE_EQ(stats(at(6s)).out_per_second, 0.5);
+    EXPECT_DOUBLE_EQ(stats(at(12s)).in_per_second, 1.0);
+    EXPECT_DOUBLE_EQ(stats(at(20s)).in_per_second, 0.0);
+  }
+}
+
+TEST_P(BrokerSuite, RatesAreRightWhileTheClockIsSlowedDown) {
+  NEEDS(rates);
+  Millis passed{0};
+  const auto now = [&] { return Instant{noon + passed / 2, noon + passed}; };
+  for (; passed < 20s; passed += 500ms) publish("m", now());
+  EXPECT_DOUBLE_EQ(stats(now()).in_per_second, 2.0);
+}
+
 TEST_P(BrokerSuite, APausedSourceHandsOutNothingAndLosesNothing) {
   NEEDS(admin);
   publish("m-1");

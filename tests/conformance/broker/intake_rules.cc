@@ -96,6 +96,21 @@ TEST_P(BrokerSuite, TheDedupeWindowEnds) {
   EXPECT_TRUE(publish(with_dedupe("third", "d-1"), noon + 15min).duplicate);
 }
 
+TEST_P(BrokerSuite, TheDedupeWindowIsTimeThatPassesHoweverTheClockIsSet) {
+  NEEDS(dedupe);
+  for (const Millis jump : {Millis{1h}, Millis{24h * 365}, Millis{-1h}}) {
+    SCOPED_TRACE(jump.count());
+    auto options = orders();
+    options.dedupe_window = 10min;
+    open(options);
+    const auto at = [&](Millis passed) { return Instant{noon + jump + passed, noon + passed}; };
+    publish(with_dedupe("first", "d-1"), noon);
+    EXPECT_TRUE(publish(with_dedupe("second", "d-1"), at(1s)).duplicate);
+    EXPECT_TRUE(publish(with_dedupe("third", "d-1"), at(10min - 1ms)).duplicate);
+    EXPECT_FALSE(publish(with_dedupe("fourth", "d-1"), at(10min)).duplicate);
+  }
+}
+
 TEST_P(BrokerSuite, WhatWasDedupedMayBeLongDone) {
   NEEDS(dedupe);
   auto options = orders();

@@ -26,8 +26,8 @@ Result<SourceStats> Depot::stats(std::uint16_t number, Instant now) {
     stats.delayed = queue.in(Place::delayed);
     stats.leased = queue.in(Place::leased);
     stats.held = queue.in(Place::held);
-    stats.in_per_second = queue.in_rate.per_second(now.wall);
-    stats.out_per_second = queue.out_rate.per_second(now.wall);
+    stats.in_per_second = queue.in_rate.per_second(now.steady);
+    stats.out_per_second = queue.out_rate.per_second(now.steady);
     oldest = first_of(queue, 1);
     const auto& known = oldest_[number];
     if (known && !oldest.empty() && known->first == oldest.front().at.sequence) {

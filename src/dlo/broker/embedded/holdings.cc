@@ -89,7 +89,7 @@ std::optional<std::uint64_t> Holdings::accepted_as(const QueueState& queue, cons
 void Holdings::arrive(SlotNumber number, TimePoint now) {
   QueueState& queue = queue_of(number);
   ++queue.totals.published;
-  if (working_) queue.in_rate.add(1, now);
+  if (working_) queue.in_rate.add(1, latest_steady_);
   link(number);
   if (slots_[number].keyed && !queue.keys.join(slots_, number)) {
     return move_to(number, Place::held);
@@ -203,7 +203,7 @@ void Holdings::set_state(const StateRecord& record, const Address& at, TimePoint
 void Holdings::bury(SlotNumber number, bool holds_key, TimePoint now) {
   QueueState& queue = queue_of(number);
   ++queue.totals.dead_lettered;
-  if (working_) queue.out_rate.add(1, now);
+  if (working_) queue.out_rate.add(1, latest_steady_);
   unlink(number);
   move_to(number, Place::dead);
   link(number);
@@ -225,7 +225,7 @@ void Holdings::remove(const Removal& removal, TimePoint now) {
   QueueState& queue = queue_of(removal.slot);
   end_lease(removal.slot);
   const bool handled = removal.why != Why::expired && removal.why != Why::purged;
-  if (working_ && handled) queue.out_rate.add(1, now);
+  if (working_ && handled) queue.out_rate.add(1, latest_steady_);
   switch (removal.why) {
     case Why::completed:
       ++queue.totals.completed;

@@ -10,7 +10,8 @@
 
 namespace dlo::memory {
 
-/// Which dedupe ids were accepted within the last `window`, and where their messages stand.
+/// Which dedupe ids were accepted within the last `window`, and where their messages stand. The
+/// window is time that passes: moments are of the steady clock.
 class DedupeWindow {
  public:
   explicit DedupeWindow(Millis window) noexcept : window_(window) {}

@@ -137,18 +137,18 @@ MessagePtr MemoryBroker::stamp(const Message& message, std::int64_t offset, Time
   return stamped;
 }
 
-PublishAnswer MemoryBroker::prepare(const Publication& publication, TimePoint now,
+PublishAnswer MemoryBroker::prepare(const Publication& publication, const Instant& now,
                                     Arrivals& arrivals) {
   const auto offset = next_offset_ + static_cast<std::int64_t>(arrivals.size());
   if (dedupe_.on() && !publication.dedupe_id.empty()) {
     if (const auto* first = dedupe_.find(publication.dedupe_id)) {
       return {true, Position{partition_, *first}};
     }
-    dedupe_.remember(publication.dedupe_id, offset, now);
+    dedupe_.remember(publication.dedupe_id, offset, now.steady);
   }
   memory::Arrival arrival;
-  arrival.message = stamp(*publication.message, offset, now);
-  arrival.due = later(now, publication.delay);
+  arrival.message = stamp(*publication.message, offset, now.wall);
+  arrival.due = later(now.wall, publication.delay);
   arrival.counters = publication.counters;
   arrival.bytes = content_size(*arrival.message);
   arrivals.push_back(std::move(arrival));
@@ -165,14 +165,14 @@ Result<std::vector<PublishAnswer>> MemoryBroker::publish(std::span<const Publica
     }
   }
   const std::lock_guard lock(intake_);
-  if (dedupe_.on()) dedupe_.forget_old(now.wall);
+  if (dedupe_.on()) dedupe_.forget_old(now.steady);
   std::size_t remembered = 0;
   std::vector<PublishAnswer> answers;
   answers.reserve(messages.size());
   Arrivals arrivals;
   arrivals.reserve(messages.size());
   for (const auto& publication : messages) {
-    answers.push_back(prepare(publication, now.wall, arrivals));
+    answers.push_back(prepare(publication, now, arrivals));
     remembered += dedupe_.on() && !publication.dedupe_id.empty() && !answers.back().duplicate;
   }
   if (auto admitted = admit(arrivals, now); !admitted) {
@@ -238,7 +238,7 @@ Result<SourceStats> MemoryBroker::stats(Instant now) {
   if (closed_) return closed("memory.stats");
   queue_.advance(now);
   queue_.drop_expired(now.wall, gone);
-  return queue_.stats(now.wall);
+  return queue_.stats();
 }
 
 void MemoryBroker::wake(std::uint64_t ready, bool timers_changed) noexcept {

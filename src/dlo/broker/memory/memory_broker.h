@@ -57,7 +57,7 @@ class MemoryBroker final : public Broker, public QueueAdmin {
  private:
   using Arrivals = std::vector<memory::Arrival>;
 
-  PublishAnswer prepare(const Publication& publication, TimePoint now, Arrivals& arrivals);
+  PublishAnswer prepare(const Publication& publication, const Instant& now, Arrivals& arrivals);
   Result<void> admit(Arrivals& arrivals, const Instant& now);
   MessagePtr stamp(const Message& message, std::int64_t offset, TimePoint now) const;
   [[nodiscard]] Error closed(const char* where) const;

@@ -30,6 +30,7 @@ Queue::Queue(const SourceOptions& options)
 
 void Queue::advance(const Instant& instant) {
   const auto now = instant.wall;
+  steady_ = instant.steady;
   if (latest_ != TimePoint::min() && now < latest_ && latest_ - now > slack) {
     // Whoever waited keeps the age it had, or newcomers of a higher priority would pass for ever.
     const auto jump = latest_ - now;
@@ -110,7 +111,7 @@ void Queue::add(Arrival arrival, TimePoint now) {
   (newest_ == no_slot ? oldest_ : slab_[newest_].newer) = number;
   newest_ = number;
   ++stats_.published;
-  in_rate_.add(1, now);
+  in_rate_.add(1, steady_);
   stats_.bytes += slot.bytes;
   ++in(Place::free);  // as move_to expects of a slot that comes from nowhere
 
@@ -265,13 +266,13 @@ SettleAnswer Queue::settle(const Settlement& settlement, TimePoint now, Gone& go
 
 void Queue::end(SlotNumber number, const Completed& /*ending*/, TimePoint now, Gone& gone) {
   ++stats_.completed;
-  out_rate_.add(1, now);
+  out_rate_.add(1, steady_);
   remove(number, now, gone);
 }
 
 void Queue::end(SlotNumber number, const DeadLettered& ending, TimePoint now, Gone& gone) {
   ++stats_.dead_lettered;
-  out_rate_.add(1, now);
+  out_rate_.add(1, steady_);
   Slot& slot = slab_[number];
   if (ending.hold_key && slot.key != nullptr) slot.key->on_hold = true;
   remove(number, now, gone);
@@ -414,10 +415,10 @@ std::uint64_t Queue::messages() const noexcept {
   return count;
 }
 
-SourceStats Queue::stats(TimePoint now) {
+SourceStats Queue::stats() {
   auto stats = stats_;
-  stats.in_per_second = in_rate_.per_second(now);
-  stats.out_per_second = out_rate_.per_second(now);
+  stats.in_per_second = in_rate_.per_second(steady_);
+  stats.out_per_second = out_rate_.per_second(steady_);
   stats.ready = in(Place::ready);
   stats.delayed = in(Place::delayed);
   stats.leased = in(Place::leased);

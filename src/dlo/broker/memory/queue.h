@@ -67,7 +67,7 @@ class Queue {
   [[nodiscard]] std::vector<MessagePtr> peek(std::size_t limit);
   void free_key(const std::string& key);
 
-  [[nodiscard]] SourceStats stats(TimePoint now);
+  [[nodiscard]] SourceStats stats();
   [[nodiscard]] std::uint64_t messages() const noexcept;
   [[nodiscard]] std::uint64_t bytes() const noexcept { return stats_.bytes; }
   /// When something may become ready, as of a moment that `advance` was told.
@@ -128,6 +128,7 @@ class Queue {
   std::uint64_t leases_ = 0;  // granted ever; the number is half of the token
   std::uint32_t epoch_ = 0;
   TimePoint latest_ = TimePoint::min();  // the clock as last seen, but for small steps back
+  TimePoint steady_ = TimePoint::min();  // how late `advance` was told it is, for rates
   Drift drift_;
   TimePoint next_expiry_ = TimePoint::max();  // of those that are ready nobody expires before
 };

@@ -59,7 +59,7 @@ void Hand::began(std::uint32_t epoch) {
 
 void Hand::lost(const Error& why) {
   const std::lock_guard lock(mutex_);
-  const auto before = queue_->stats(TimePoint::min());
+  const auto before = queue_->stats();
   past_.completed += before.completed;
   past_.dead_lettered += before.dead_lettered;
   past_.expired += before.expired;
@@ -252,7 +252,7 @@ Result<SourceStats> Hand::stats(Instant now) {
   const std::lock_guard lock(mutex_);
   if (auto error = down("rabbitmq.stats")) return *error;
   advance(now);
-  auto stats = queue_->stats(now.wall);
+  auto stats = queue_->stats();
   stats.completed += past_.completed - not_completed_;
   stats.dead_lettered += past_.dead_lettered;
   stats.expired += past_.expired;
