@@ -27,9 +27,9 @@ struct OfficeExtras {
 /// Time     An office owns no clock: `now` is always the caller's.
 /// Atomic   A list of changes happens wholly or not at all, also across a crash.
 /// Durable  What `apply` and `claim` answered survives the death of process and machine.
-/// Errors   Returned, never thrown. Any method may return unavailable, timed_out, full, disk_full
-/// or
-///          corrupt.
+/// Errors   Returned, never thrown. Any method may return unavailable, timed_out, corrupt, full (a
+///          limit, or memory) or disk_full: nothing is written until somebody makes room on the
+///          disk.
 /// Bounded  Memory does not grow with the number of records.
 class Office {
  public:
