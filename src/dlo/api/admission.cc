@@ -22,13 +22,15 @@ struct Row {
   std::string_view action;
 };
 /// Where the name that follows from the pattern would not say it.
-constexpr std::array<Row, 9> named = {{
+constexpr std::array<Row, 11> named = {{
     {"POST", "/v1/dead-letters", "dead-letters.report"},
     {"POST", "/v1/queues/{queue}/messages", "queues.send"},
     {"PUT", "/v1/queues/{queue}", "queues.declare"},
     {"POST", "/v1/jobs", "jobs.plan"},
     {"DELETE", "/v1/tokens/{id}", "tokens.revoke"},
     {"PATCH", "/v1/groups/{id}", "groups.change"},
+    {"PUT", "/v1/entities/{kind}/{id}", "entities.register"},
+    {"POST", "/v1/entities/{kind}/{id}/retries", "entities.retry"},
     // These only look, though they are asked with a body.
     {"POST", "/v1/rules/explain", "read"},
     {"POST", "/v1/rules/simulate", "read"},
@@ -51,6 +53,11 @@ constexpr std::array<std::string_view, 12> about_a_source = {
     "/v1/sources/{source}/test",   "/v1/schemas/{source}",       "/v1/queues/{queue}",
     "/v1/queues/{queue}/messages", "/v1/queues/{queue}/receive", "/v1/queues/{queue}/settle",
     "/v1/queues/{queue}/pause",    "/v1/queues/{queue}/resume",  "/v1/queues/{queue}/purge"};
+
+/// Their handlers ask for the source of the kind.
+constexpr std::array<std::string_view, 4> about_an_entity = {
+    "/v1/entities/{kind}/{id}", "/v1/entities/{kind}/{id}/retries",
+    "/v1/entities/{kind}/{id}/reopen", "/v1/entities/{kind}/{id}/effect"};
 
 template <typename Table>
 bool is_in(const Table& table, std::string_view pattern) noexcept {
@@ -98,6 +105,7 @@ Reach reach_of(std::string_view method, std::string_view pattern) noexcept {
   if (pattern == "/v1/openapi.yaml" || pattern == "/v1/openapi.json") return Reach::nothing;
   if (is_in(about_a_source, pattern)) return Reach::path;
   if (is_in(about_a_record, pattern)) return Reach::handler;
+  if (is_in(about_an_entity, pattern)) return Reach::handler;
   const bool list_or_report = only_looks(method) || method == "POST";
   return pattern == "/v1/dead-letters" && list_or_report ? Reach::handler : Reach::everything;
 }

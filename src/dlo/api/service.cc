@@ -156,6 +156,9 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
   append(routes, rule_routes({office, [this] { return rules_now(); }, options.regex,
                               [this] { return redirects_now(); }}));
   append(routes, poison_routes(office, hall_.get()));
+  append(routes, entity_routes({office, [this] { return rules_now(); }, options.regex,
+                                options.origin, options.entities,
+                                [this](const std::string& kind) { owners_.ring(kind); }}));
   append(routes,
          token_routes(tokens_, [this] { return front_->router().actions(); }, options.version));
   append(routes, events_.routes());
@@ -201,6 +204,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
       },
       &curtain_});
   make_rounds();
+  owners_.start(office, clock, options.entities.effects);
 }
 
 void Service::make_rounds() {
@@ -279,6 +283,7 @@ void Service::stop_waiting() {
 
 void Service::stop() {
   stop_waiting();
+  owners_.stop();
   if (retries_ != nullptr) retries_->stop();
   if (runner_ != nullptr) runner_->stop();
   quick_.close();

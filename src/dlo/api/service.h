@@ -11,6 +11,7 @@
 #include "dlo/access/token_book.h"
 #include "dlo/api/collected.h"
 #include "dlo/api/curtain.h"
+#include "dlo/api/entities.h"
 #include "dlo/api/events.h"
 #include "dlo/api/front.h"
 #include "dlo/api/queue_hall.h"
@@ -56,6 +57,7 @@ struct ServiceOptions {
   RetrySettings retries{};
   OutsideTargets outside{};   // of replays
   ListCollected collected{};  // dead-letter queues of others that are drained; empty: none
+  EntityOptions entities{};   // what is retried when somebody asks for it
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.
@@ -122,6 +124,7 @@ class Service {
   std::unique_ptr<QueueHall> hall_;
   std::unique_ptr<JobRunner> runner_;
   std::unique_ptr<Retries> retries_;
+  EffectKeepers owners_;
   std::unique_ptr<Front> front_;
 };
 
