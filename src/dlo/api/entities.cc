@@ -192,7 +192,12 @@ class Visit {
 
   std::optional<HttpResponse> find_rules() {
     auto profile = parts_.rules()->find(kind_->profile, kind_->source);
-    if (!profile) return problem_of(profile.error());
+    if (!profile) {  // it was configured away while the server runs
+      return problem_of(
+          {Code::unavailable, "api.entities",
+           "No " + kind_->name + " can be counted: " + profile.error().detail +
+               " Nothing was done; correct the configuration, or restart the server."});
+    }
     if (kind_->limit) *profile = with_limit(std::move(*profile), *kind_->limit);
     auto rules = RuleBook::build(std::move(*profile), parts_.regex);
     if (!rules) return problem_of(rules.error());

@@ -6,6 +6,7 @@
 #include "dlo/api/queue_settings.h"
 #include "dlo/cli/collectors.h"
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/entity_effects.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/output.h"
 #include "dlo/cli/retry_settings.h"
@@ -77,6 +78,9 @@ int config_check(Context& context, const ConfigArguments& arguments) {
   auto reading = load_config(context, arguments.file);
   if (!reading) return fail(context, reading.error());
   for (ConfigProblem& each : executor_problems(reading->config)) {
+    reading->problems.push_back(std::move(each));
+  }
+  for (ConfigProblem& each : entity_problems(reading->config)) {
     reading->problems.push_back(std::move(each));
   }
   for (ConfigProblem& each : rabbitmq_problems(reading->config)) {

@@ -12,6 +12,7 @@
 #include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/client.h"
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/entity_effects.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/recovery_note.h"
 #include "dlo/engine/clock.h"
@@ -99,6 +100,7 @@ class LocalClient final : public Client {
     options.works_on_jobs = need == Need::work;
     options.rules = lasting_rules(config);
     options.regex = re2_compiler();
+    options.entities.kinds = entity_kinds(config);
     options.retries.enabled = config.flag("workflow.enabled");
     options.retries.processor = false;
     options.retries.interval = config.duration("workflow.retry_interval");

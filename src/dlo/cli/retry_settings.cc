@@ -21,22 +21,6 @@ std::vector<std::string> words_of(const std::string& line) {
   return {std::istream_iterator<std::string>(in), std::istream_iterator<std::string>()};
 }
 
-/// One secret a line; the first is the newest. Receivers take either while they change over.
-Result<std::vector<std::string>> secrets_in(const std::string& path) {
-  std::vector<std::string> secrets;
-  if (path.empty()) return secrets;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) secrets.push_back(std::move(line));
-  }
-  if (!secrets.empty() && !file.bad()) return secrets;
-  return Error{Code::invalid_argument, "cli.executors",
-               "secret_file \"" + path +
-                   "\" cannot be read or holds no secret. It has one on each line, of 16 bytes or "
-                   "more, and must be readable by this server."};
-}
-
 Result<std::shared_ptr<Handler>> handler_of(const ExecutorSettings& executor, Millis timeout) {
   std::shared_ptr<Handler> handler;
   if (executor.kind == "http") {
@@ -65,6 +49,21 @@ Error named(const ExecutorSettings& executor, const Error& error) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> secrets_in(const std::string& path) {
+  std::vector<std::string> secrets;
+  if (path.empty()) return secrets;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) secrets.push_back(std::move(line));
+  }
+  if (!secrets.empty() && !file.bad()) return secrets;
+  return Error{Code::invalid_argument, "cli.executors",
+               "secret_file \"" + path +
+                   "\" cannot be read or holds no secret. It has one on each line, of 16 bytes or "
+                   "more, and must be readable by this server."};
+}
 
 std::vector<ConfigProblem> executor_problems(const Config& config) {
   std::vector<ConfigProblem> problems;

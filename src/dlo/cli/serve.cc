@@ -14,6 +14,7 @@
 #include "dlo/cli/audit_head.h"
 #include "dlo/cli/collectors.h"
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/entity_effects.h"
 #include "dlo/cli/last_look.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/recovery_note.h"
@@ -288,6 +289,12 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   chosen.retries = std::move(*retries);
   chosen.retries.watched = true;
   chosen.retries.log = [&context](const std::string& line) { context.out << line << std::endl; };
+  auto entities = entity_options(config);
+  if (!entities) return fail(context, entities.error());
+  chosen.entities = std::move(*entities);
+  chosen.entities.log = [&context](const std::string& line, bool is_error) {
+    (is_error ? context.err : context.out) << line + "\n" << std::flush;
+  };
   auto queues =
       EmbeddedQueues::open(context.data + "/queues", clock.now(), queue_options(context, opened));
   if (!queues) return fail(context, queues.error());

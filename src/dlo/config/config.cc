@@ -316,6 +316,8 @@ std::vector<ShownSetting> show_config(const Config& config, const std::string& f
       for (const RedirectRule& each : config.redirects) {
         text += (text.empty() ? "" : "; ") + print(each);
       }
+    } else if (name.starts_with("entities.")) {
+      text = describe_entity(config.entities, name);
     } else if (name.starts_with("collectors.")) {
       for (const CollectorSettings& each : config.collectors) {
         if (name == "collectors." + each.name) text = describe(each);
@@ -336,6 +338,7 @@ std::vector<std::string> needs_restart(const Config& before, const Config& after
     }
   }
   if (before.collectors != after.collectors) changed.emplace_back("collectors");
+  if (before.entities != after.entities) changed.emplace_back("entities");
   return changed;
 }
 

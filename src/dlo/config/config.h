@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "dlo/config/entity_section.h"
 #include "dlo/config/keys.h"
 #include "dlo/config/values.h"
 #include "dlo/config/yaml.h"
@@ -71,6 +72,7 @@ class Config {
   ProfileBook rules;
   std::vector<ExecutorSettings> executors;
   std::vector<CollectorSettings> collectors;
+  std::vector<EntitySettings> entities = built_in_entities();
   std::vector<RedirectRule> redirects;  // of replays, in order
   /// Lines of the file in which `profiles.NAME` and `sources.NAME` stand.
   std::map<std::string, std::size_t> sections;

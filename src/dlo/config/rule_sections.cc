@@ -6,6 +6,7 @@
 
 #include "dlo/config/collector_section.h"
 #include "dlo/config/config.h"
+#include "dlo/config/entity_section.h"
 #include "dlo/config/executor_section.h"
 #include "dlo/config/name_sections.h"
 #include "dlo/config/replay_section.h"
@@ -280,6 +281,7 @@ void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompi
   each("executors", [&](const TextNode& node) { read_executors(node, reading); });
   each("replay", [&](const TextNode& node) { read_replay_section(node, reading); });
   each("collectors", [&](const TextNode& node) { read_collectors(node, reading); });
+  each("entities", [&](const TextNode& node) { read_entities(node, reading); });
 }
 
 std::string describe_section(const ProfileBook& rules, const std::string& path) {

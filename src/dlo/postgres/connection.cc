@@ -117,6 +117,20 @@ Rows Connection::ask(const std::string& sql, const Params& params, Plan plan) {
   return std::move(finish().front());
 }
 
+Rows Connection::ask_text(const std::string& sql,
+                          const std::vector<std::optional<std::string>>& values) {
+  std::vector<const char*> texts;
+  for (const auto& each : values) texts.push_back(each ? each->c_str() : nullptr);
+  PGresult* result = PQexecParams(connection_.get(), sql.c_str(), static_cast<int>(texts.size()),
+                                  nullptr, texts.data(), nullptr, nullptr, 1);
+  Rows answer(result);
+  const ExecStatusType status = PQresultStatus(result);
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+    fail("a statement failed", state_of(result), message_of(result, connection_.get()));
+  }
+  return answer;
+}
+
 void Connection::check_sent(int sent, const char* doing) const {
   if (sent == 0) fail(doing, "", first_line(PQerrorMessage(connection_.get())));
 }

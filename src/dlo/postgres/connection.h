@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -39,6 +40,10 @@ class Connection {
   void run(const std::string& sql);
   [[nodiscard]] Rows ask(const std::string& sql, const Params& params = Params(),
                          Plan plan = Plan::kept);
+
+  /// A statement of somebody else's: values as text, which the server reads as the types it needs.
+  [[nodiscard]] Rows ask_text(const std::string& sql,
+                              const std::vector<std::optional<std::string>>& values);
 
   /// Adds a statement to the pipeline; nothing is waited for. Values may go after the call.
   void send(const std::string& sql, const Params& params = Params(), Plan plan = Plan::kept);

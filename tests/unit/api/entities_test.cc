@@ -1,10 +1,12 @@
 // Retries that somebody asks for, over HTTP (S1-9..11, S1-25..32).
 #include "dlo/api/entities.h"
 
+#include <atomic>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
+#include "support/eventually.h"
 #include "unit/api/asking.h"
 
 #include "dlo/store/passing_office.h"
@@ -226,6 +228,37 @@ TEST_F(EntitiesTest, OtherKindsComeFromTheConfiguration) {
   const Told letter = get("/v1/dead-letters/" + dead.at("dead_letter"));
   EXPECT_EQ(letter.at("message.source"), "shipping") << letter;
   EXPECT_EQ(log_.front(), "error: Max retries (1) reached for OrderShipmentId: x. Moving to DLQ.");
+}
+
+TEST_F(EntitiesTest, AnOwnerIsToldAndWhatWentWrongIsShown) {
+  std::atomic<bool> works{false};
+  options_.entities.kinds.front().has_effect = true;
+  options_.entities.effects["payment"] = [&](const Entity&,
+                                             const std::stop_token&) -> Result<void> {
+    if (works) return {};
+    return Error{Code::invalid_argument, "t", "no such table"};
+  };
+  exhaust();
+  const auto is = [&](const std::string& state) {
+    clock_.advance(Millis{1min});
+    return get("/v1/entities/payment/7").at("effect.state") == state;
+  };
+  ASSERT_TRUE(testing::eventually([&] { return is("failed"); }));
+  EXPECT_EQ(get("/v1/entities/payment/7").at("effect.why"), "no such table");
+  works = true;
+  EXPECT_EQ(ask("POST", "/v1/entities/payment/7/effect").at("effect.state"), "pending");
+  ASSERT_TRUE(testing::eventually([&] { return is("applied"); }));
+  EXPECT_EQ(ask("POST", "/v1/entities/payment/7/effect").status(), 409);
+  say("POST", "/v1/entities/payment/7/reopen", "{}");
+  EXPECT_EQ(get("/v1/entities/payment/7").at("effect"), "null");
+  service_.reset();
+}
+
+TEST_F(EntitiesTest, AProfileThatIsConfiguredAwayIsNamed) {
+  options_.entities.kinds.front().profile = "gone";
+  const Told told = add();
+  EXPECT_EQ(told.status(), 503) << told;
+  EXPECT_TRUE(told.says("gone")) << told;
 }
 
 TEST_F(EntitiesTest, EveryActIsInTheTrailAndTheDeathToo) {
