@@ -150,5 +150,29 @@ TEST_F(RetriesAskedFor, AnOwnerHearsOfADeathAlthoughTheServerWasKilled) {
   EXPECT_EQ(server_->stop(SIGTERM), 0);
 }
 
+TEST_F(RetriesAskedFor, TheCommandLineSaysWhetherToGoAhead) {
+  const std::string data = file("alone");
+  const std::vector<std::string> at{"--data", data};
+  const auto dlo = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "entity");
+    words.insert(words.end(), at.begin(), at.end());
+    return run_dlo(words);
+  };
+  ASSERT_EQ(run_dlo({"report", "--source", "x", "--error", "y", "--data", data}).code, 0);
+  EXPECT_EQ(dlo({"show", "payment", "7"}).code, 4);
+  const Ended added = dlo(
+      {"register", "payment", "7", "--error", "card declined", "--json", R"({"Amount":12.50})"});
+  ASSERT_EQ(added.code, 0) << added.err;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(dlo({"retry", "payment", "7"}).code, 0);
+  const Ended over = dlo({"retry", "payment", "7"});
+  EXPECT_EQ(over.code, 1) << "not to go ahead";
+  EXPECT_NE(over.out.find("PERMANENTLY_FAILED"), std::string::npos) << over.out << over.err;
+  EXPECT_EQ(dlo({"retry", "payment", "7"}).code, 1);
+  EXPECT_EQ(dlo({"reopen", "payment", "7", "--notes", "new card"}).code, 0);
+  EXPECT_EQ(dlo({"retry", "payment", "7"}).code, 0);
+  EXPECT_EQ(dlo({"remove", "payment", "7"}).code, 0);
+  EXPECT_EQ(dlo({"show", "payment", "7"}).code, 4);
+}
+
 }  // namespace
 }  // namespace dlo::testing

@@ -369,6 +369,7 @@ int run(int argc, const char* const* argv, Context& context) {
   add_config(app, parsed, context);
   add_token(app, parsed, context);
   add_sources(grammar);
+  add_entities(grammar);
   add_keys(grammar);
   add_audit(grammar);
   add_poison(app, parsed, context);

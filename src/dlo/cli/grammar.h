@@ -36,6 +36,7 @@ void add_editing(const Grammar& grammar);  // edit, diff, repair, recipe
 
 void add_watching(const Grammar& grammar);  // tail, top, doctor, export, import
 void add_sources(const Grammar& grammar);   // rule, source, migrate
+void add_entities(const Grammar& grammar);  // entity
 void add_audit(const Grammar& grammar);     // audit
 void add_keys(const Grammar& grammar);      // key
 void add_help(const Grammar& grammar, const std::string& version);  // completion, man; the last
