@@ -7,6 +7,7 @@
 
 #include "dlo/postgres/link.h"
 #include "dlo/store/poison_book.h"
+#include "dlo/store/postgres/escorts.h"
 #include "dlo/store/postgres/lister.h"
 #include "dlo/store/postgres/reading.h"
 #include "dlo/store/postgres/schema.h"
@@ -77,9 +78,11 @@ Error leased_in_vain(std::size_t records, const Error& error) {
 struct PostgresOffice::State final : Ledger, PoisonBook {
   State(const std::string& address, const PostgresOptions& options)
       : settings(session_settings(options.schema)),
+        escorts(options.escorts),
         readers(address, settings, std::max<std::size_t>(options.readers, 1)) {}
 
   std::string settings;
+  std::shared_ptr<const Escorts> escorts;
   std::string place;
   Pool readers;
   std::optional<Session> session;
@@ -192,18 +195,21 @@ Result<std::vector<Applied>> PostgresOffice::apply(std::span<const Change> chang
   return guarded("postgres.apply", [&]() -> Result<std::vector<Applied>> {
     const auto list = sql::prepare_list<Session>(changes);
     if (!list) return list.error();
+    std::vector<Escorts::Run> escorts;
+    if (state_->escorts) escorts = state_->escorts->of(changes);
     std::vector<Applied> answers;
     const auto run = [&](Session& session) -> Result<void> {
       auto applied = sql::carry_out(session, *list);
       if (!applied) return applied.error();
+      for (const Escorts::Run& escort : escorts) escort(session.connection());
       answers = std::move(*applied);
       return {};
     };
     const auto announce = [&](Session& session) {
       for (const Change& change : changes) session.expect(change);
     };
-    const auto written =
-        state_->write("postgres.apply", list->bytes, changes.size() > 1, run, announce);
+    const auto written = state_->write("postgres.apply", list->bytes,
+                                       changes.size() > 1 || !escorts.empty(), run, announce);
     if (!written) return written.error();
     return answers;
   });

@@ -10,6 +10,10 @@
 
 namespace dlo {
 
+namespace postgres {
+class Escorts;
+}
+
 struct PostgresOptions {
   /// Where the tables are. Several offices may live in one database, each in its schema.
   std::string schema = "dlo";
@@ -25,6 +29,8 @@ struct PostgresOptions {
   /// False: no payload that comes from now on is in the text index. Whoever asks for words of
   /// payloads has to be refused by the caller.
   bool index_payloads = true;
+  /// Statements of others that are committed with a record; null: there are none.
+  std::shared_ptr<const postgres::Escorts> escorts;
 };
 
 /// An office in a PostgreSQL database (15 or newer). Several programs may open it at once and all
