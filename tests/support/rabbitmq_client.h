@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "support/rabbitmq_server.h"
 
@@ -42,6 +43,10 @@ class RabbitClient {
     amqp_queue_delete(state_, 1, bytes(queue), 0, 0);
     check(amqp_get_rpc_reply(state_));
   }
+  void purge(const std::string& queue) {
+    amqp_queue_purge(state_, 1, bytes(queue));
+    check(amqp_get_rpc_reply(state_));
+  }
   void publish(const std::string& queue, const amqp_basic_properties_t& properties,
                const std::string& body) {
     if (amqp_basic_publish(state_, 1, amqp_empty_bytes, bytes(queue), 0, 0, &properties,
@@ -55,6 +60,21 @@ class RabbitClient {
     check(amqp_get_rpc_reply(state_));
     const timeval patience{60, 0};
     check(amqp_consume_message(state_, envelope, &patience, 0));
+  }
+  /// The ids of all that is there, in their order; it is gone afterwards.
+  std::vector<std::string> take_ids(const std::string& queue) {
+    std::vector<std::string> ids;
+    while (true) {
+      const auto got = amqp_basic_get(state_, 1, bytes(queue), 1);
+      check(got);
+      if (got.reply.id != AMQP_BASIC_GET_OK_METHOD) return ids;
+      amqp_message_t message{};
+      check(amqp_read_message(state_, 1, &message, 0));
+      const amqp_bytes_t id = message.properties.message_id;
+      ids.emplace_back(static_cast<const char*>(id.bytes), id.len);
+      amqp_destroy_message(&message);
+      amqp_maybe_release_buffers(state_);
+    }
   }
   /// A queue from which what is rejected goes to the queue `dead`.
   void declare_with_dead_letters(const std::string& queue, const std::string& dead) {

@@ -27,4 +27,23 @@ struct CollectedSource {
 /// From any thread.
 using ListCollected = std::function<std::vector<CollectedSource>()>;
 
+/// An outbox table of somebody's database, whose rows are sent: how that goes.
+struct RelayedSource {
+  std::string name;
+  std::string table;
+  std::string shape;
+  std::string to;
+  std::string profile;
+  std::string state;
+  std::uint64_t published = 0;  // since the start, as are
+  std::uint64_t failures = 0;
+  std::uint64_t dead = 0;
+  std::uint64_t waiting = 0;  // now, as is
+  std::uint64_t share = 0;    // of 64 buckets
+  std::optional<TimePoint> last_at;
+  std::string trouble;  // empty: none
+};
+/// From any thread.
+using ListRelayed = std::function<std::vector<RelayedSource>()>;
+
 }  // namespace dlo::api

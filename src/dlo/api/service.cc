@@ -152,7 +152,7 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
     append(routes, queue_routes(*hall_, office, clock));
     append(routes, queue_message_routes(*hall_));
   }
-  append(routes, source_routes(office, hall_.get(), options.collected));
+  append(routes, source_routes(office, hall_.get(), options.collected, options.relayed));
   append(routes, rule_routes({office, [this] { return rules_now(); }, options.regex,
                               [this] { return redirects_now(); }}));
   append(routes, poison_routes(office, hall_.get()));
@@ -224,6 +224,20 @@ void Service::make_rounds() {
 
 Service::~Service() {
   stop();
+}
+
+Result<void> Service::send(const std::string& queue, std::span<const Publication> messages,
+                           const std::string& who, TimePoint now) {
+  if (hall_ == nullptr) {
+    return Error{Code::not_found, "api.send", "This server has no queues to send anything to."};
+  }
+  const AddAudit audit{now, who, "declare", "queue/" + queue, "first message"};
+  const auto window = hall_->get_or_make(queue, audit);
+  if (!window) return window.error();
+  const auto sent = (*window)->queue().publish(messages, (*window)->instant());
+  if (!sent) return sent.error();
+  (*window)->wake();
+  return {};
 }
 
 std::vector<Error> Service::troubles() const {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "dlo/api/reports.h"
 #include "dlo/api/retries.h"
 #include "dlo/api/retry_waits.h"
+#include "dlo/broker/broker.h"
 #include "dlo/core/classify.h"
 #include "dlo/core/profile_book.h"
 #include "dlo/core/redirect.h"
@@ -58,6 +60,7 @@ struct ServiceOptions {
   OutsideTargets outside{};   // of replays
   ListCollected collected{};  // dead-letter queues of others that are drained; empty: none
   EntityOptions entities{};   // what is retried when somebody asks for it
+  ListRelayed relayed{};      // outbox tables of others whose rows are sent; empty: none
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.
@@ -77,6 +80,11 @@ class Service {
 
   /// The office as this server writes it: what others write here is seen at once by all it does.
   [[nodiscard]] Office& office() noexcept { return office_; }
+
+  /// Puts messages into a queue of this server, made if it may be; `who` is for the trail. All or
+  /// none; a repeat (by `dedupe_id`) is dropped there.
+  [[nodiscard]] Result<void> send(const std::string& queue, std::span<const Publication> messages,
+                                  const std::string& who, TimePoint now);
 
   /// Queues that could not be opened.
   [[nodiscard]] std::vector<Error> troubles() const;

@@ -18,17 +18,20 @@ struct Parts {
   Office& office;
   QueueHall* hall;
   ListCollected collected;
+  ListRelayed relayed;
 };
 
 /// What is known of one.
 struct Source {
   std::shared_ptr<QueueWindow> queue;  // null: others report what died there
   std::vector<CollectedSource> collectors{};
+  std::vector<RelayedSource> relays{};
   std::uint64_t open = 0;
   std::uint64_t total = 0;
 
   [[nodiscard]] const char* kind() const noexcept {
     if (queue != nullptr) return "queue";
+    if (!relays.empty()) return "outbox";
     return collectors.empty() ? "reported" : "collected";
   }
 };
@@ -47,6 +50,12 @@ Result<Sources> find_all(const Parts& parts) {
   if (parts.collected) {
     for (CollectedSource& each : parts.collected()) {
       auto& all = sources[each.source].collectors;
+      all.push_back(std::move(each));
+    }
+  }
+  if (parts.relayed) {
+    for (RelayedSource& each : parts.relayed()) {
+      auto& all = sources[each.name].relays;
       all.push_back(std::move(each));
     }
   }
@@ -80,6 +89,21 @@ void write_collectors(JsonWriter& json, const std::vector<CollectedSource>& coll
   json.end_array();
 }
 
+void write_relays(JsonWriter& json, const std::vector<RelayedSource>& relays) {
+  json.key("relays").begin_array();
+  for (const RelayedSource& each : relays) {
+    json.begin_object().member("name", each.name).member("table", each.table);
+    json.member("shape", each.shape).member("to", each.to).member("profile", each.profile);
+    json.member("state", each.state).member("published", each.published);
+    json.member("failures", each.failures).member("dead", each.dead);
+    json.member("waiting", each.waiting).member("share", each.share);
+    json.member("last_at", each.last_at);
+    if (!each.trouble.empty()) json.member("trouble", each.trouble);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 Result<std::string> source_json(const std::string& name, const Source& source, const Instant& now) {
   JsonWriter json;
   json.begin_object().member("source", name);
@@ -94,6 +118,7 @@ Result<std::string> source_json(const std::string& name, const Source& source, c
     json.member("leased", stats->leased).member("oldest", stats->oldest);
   }
   if (!source.collectors.empty()) write_collectors(json, source.collectors);
+  if (!source.relays.empty()) write_relays(json, source.relays);
   json.end_object();
   return json.take();
 }
@@ -133,6 +158,12 @@ HttpResponse pause(const Parts& parts, const Request& request, bool paused) {
                        " is drained as long as the configuration names it under `collectors`: take "
                        "it out there and restart the server to stop it.");
   }
+  if (source->queue == nullptr && !source->relays.empty()) {
+    return problem(409, "conflict",
+                   "The rows of " + in_quotes(name) +
+                       " are sent as long as the configuration names it under `outboxes`: take it "
+                       "out there and restart the server to stop it.");
+  }
   if (source->queue == nullptr) {
     return problem(409, "conflict",
                    "What died of " + in_quotes(name) +
@@ -168,7 +199,12 @@ HttpResponse test(const Parts& parts, const Request& request) {
                                   in_quotes(each.queue) + ": " + each.state +
                                   (each.trouble.empty() ? "." : ": " + each.trouble));
   }
-  if (source->queue == nullptr && source->collectors.empty()) {
+  for (const RelayedSource& each : source->relays) {
+    add(each.trouble.empty(), "Outbox " + in_quotes(each.name) + ", table " +
+                                  in_quotes(each.table) + ": " + each.state +
+                                  (each.trouble.empty() ? "." : ": " + each.trouble));
+  }
+  if (source->queue == nullptr && source->collectors.empty() && source->relays.empty()) {
     add(true, "Others report what died of it; whether they still can, only they know.");
   }
   if (source->queue != nullptr) {
@@ -202,8 +238,9 @@ Route route(std::string_view method, std::string_view pattern, Role role, const 
 
 }  // namespace
 
-std::vector<Route> source_routes(Office& office, QueueHall* hall, ListCollected collected) {
-  const Parts parts{office, hall, std::move(collected)};
+std::vector<Route> source_routes(Office& office, QueueHall* hall, ListCollected collected,
+                                 ListRelayed relayed) {
+  const Parts parts{office, hall, std::move(collected), std::move(relayed)};
   return {
       route("GET", "/v1/sources", Role::reader, parts, list),
       route("GET", "/v1/sources/{source}", Role::reader, parts, show),

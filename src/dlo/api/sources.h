@@ -10,13 +10,14 @@
 namespace dlo::api {
 
 /// Where messages come from: queues of this server, dead-letter queues of others that it drains,
-/// and whoever reports dead letters.
+/// outbox tables whose rows it sends, and whoever reports dead letters.
 ///   GET  /v1/sources                  who has most to do first
 ///   GET  /v1/sources/{source}
 ///   POST /v1/sources/{source}/pause   a queue hands out nothing; also resume
 ///   POST /v1/sources/{source}/test    whether it works; nothing is taken or sent
-/// `hall` null: there are no queues. `collected` empty: nothing is drained.
+/// `hall` null: there are no queues. `collected` empty: nothing is drained; `relayed` likewise.
 [[nodiscard]] std::vector<Route> source_routes(Office& office, QueueHall* hall,
-                                               ListCollected collected = {});
+                                               ListCollected collected = {},
+                                               ListRelayed relayed = {});
 
 }  // namespace dlo::api

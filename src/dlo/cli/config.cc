@@ -8,6 +8,7 @@
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/entity_effects.h"
 #include "dlo/cli/open_office.h"
+#include "dlo/cli/outboxes.h"
 #include "dlo/cli/output.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/table.h"
@@ -84,6 +85,9 @@ int config_check(Context& context, const ConfigArguments& arguments) {
     reading->problems.push_back(std::move(each));
   }
   for (ConfigProblem& each : rabbitmq_problems(reading->config)) {
+    reading->problems.push_back(std::move(each));
+  }
+  for (ConfigProblem& each : outbox_problems(reading->config)) {
     reading->problems.push_back(std::move(each));
   }
   if (!report_problems(context, arguments.file, *reading)) {

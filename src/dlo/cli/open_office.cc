@@ -84,6 +84,7 @@ Result<OpenedOffice> open_in_database(const std::string& address, const Opening&
                                       bool index_payloads) {
   auto options = options_of<PostgresOptions>(opening, index_payloads);
   options.serves_as = opening.serves_as.empty() ? "dlo" : opening.serves_as;
+  options.escorts = opening.escorts;
   auto office = PostgresOffice::open(address, options);
   if (!office) return office.error();
   std::string place = (*office)->place();

@@ -11,6 +11,9 @@
 
 namespace dlo {
 class Config;
+namespace postgres {
+class Escorts;
+}
 }  // namespace dlo
 
 namespace dlo::cli {
@@ -36,6 +39,8 @@ struct Opening {
   bool read_only = false;
   std::vector<std::string> unsearched_payloads{};
   std::string serves_as{};  // told to others who come while it is open; empty: this program's name
+  std::shared_ptr<const postgres::Escorts>
+      escorts{};  // what is committed with records, in a database
 };
 struct OpenedOffice {
   std::unique_ptr<Office> office;

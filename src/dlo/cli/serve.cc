@@ -17,6 +17,7 @@
 #include "dlo/cli/entity_effects.h"
 #include "dlo/cli/last_look.h"
 #include "dlo/cli/open_office.h"
+#include "dlo/cli/outboxes.h"
 #include "dlo/cli/recovery_note.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/server_note.h"
@@ -116,10 +117,12 @@ void warn_of_redirects(Context& context, const api::Service& service) {
 /// Takes over what may change while the server runs: all of it, or nothing and the reasons.
 class Reloader {
  public:
-  Reloader(Context& context, const ServeArguments& arguments, Config config, Collectors& collectors)
+  Reloader(Context& context, const ServeArguments& arguments, Config config, Collectors& collectors,
+           Outboxes& outboxes)
       : context_(context),
         arguments_(arguments),
         collectors_(collectors),
+        outboxes_(outboxes),
         file_(arguments.config),
         config_(std::move(config)),
         in_force_(config_.file_sha256) {}
@@ -135,10 +138,12 @@ class Reloader {
       return keep(shown.error().detail);
     }
     auto used = collectors_.use(reading->config.rules);
+    if (used) used = outboxes_.use(reading->config.rules);
     if (used) used = service.use(reading->config.rules, reading->config.redirects);
     if (!used) {
       (void)show_certificate(server, config_);
       (void)collectors_.use(decides_);
+      (void)outboxes_.use(decides_);
       return keep(used.error().detail);
     }
     decides_ = reading->config.rules;
@@ -177,6 +182,7 @@ class Reloader {
   Context& context_;
   const ServeArguments& arguments_;
   Collectors& collectors_;
+  Outboxes& outboxes_;
   std::string file_;
   Config config_;         // as the server was started
   std::string in_force_;  // the digest of the file whose rules hold
@@ -236,6 +242,7 @@ struct Running {
   HttpServer& server;
   Office& office;
   const Clock& clock;
+  Outboxes& outboxes;
 };
 
 /// Serves until a signal ends it; SIGHUP reads the configuration again.
@@ -258,6 +265,7 @@ void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, R
   });
   running.server.run();
   waiter.join();
+  running.outboxes.stop();
   running.service.stop();  // what it was still doing is done before the server and the office go
   heads.write();
 }
@@ -277,10 +285,20 @@ int say_how_it_ended(Context& context, const LastLook& last_look, const char* ke
   return exit_error;
 }
 
+Outboxes::Parts outbox_parts(api::Service& service, const Clock& clock, const Origin& origin,
+                             std::shared_ptr<postgres::Escorts> escorts) {
+  return {service.office(), clock, origin,
+          [&service, &clock](const std::string& queue, std::span<const Publication> messages,
+                             const std::string& who) {
+            return service.send(queue, messages, who, clock.now());
+          },
+          std::move(escorts)};
+}
+
 /// Serves what was opened, with every word of the configuration checked.
 int serve_office(Context& context, const ServeArguments& arguments, const Config& config,
                  const HttpOptions& options, Signals& signals, OpenedOffice& opened,
-                 const char*& kept) {
+                 std::shared_ptr<postgres::Escorts> escorts, const char*& kept) {
   const SystemClock clock;
   api::ServiceOptions chosen = service_options(context, config, opened, options.host);
   report_office_trouble(context, chosen);
@@ -304,7 +322,9 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   if (!outside) return fail(context, outside.error());
   chosen.outside = std::move(*outside);
   Collectors collectors;
+  Outboxes outboxes;
   chosen.collected = [&collectors] { return collectors.list(); };
+  chosen.relayed = [&outboxes] { return outboxes.list(); };
   api::Service service(*opened.office, queues->get(), clock, chosen);
   for (const Error& trouble : service.troubles()) {
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
@@ -320,11 +340,15 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   const std::string place = opened.place.empty() ? "'" + context.data + "'" : opened.place;
   context.out << "dlo serves the office in " << place << " on " << url
               << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
-  Reloader reloader(context, arguments, config, collectors);
+  Reloader reloader(context, arguments, config, collectors, outboxes);
   const auto collecting =
       collectors.start(context, config, {service.office(), clock, chosen.origin});
   if (!collecting) return fail(context, collecting.error());
-  run_until_stopped(context, signals, reloader, {service, **server, *opened.office, clock},
+  const auto relaying = outboxes.start(
+      context, config, outbox_parts(service, clock, chosen.origin, std::move(escorts)));
+  if (!relaying) return fail(context, relaying.error());
+  run_until_stopped(context, signals, reloader,
+                    {service, **server, *opened.office, clock, outboxes},
                     config.duration("server.drain"));
   collectors.stop();
   const auto closed = (*queues)->close();
@@ -339,9 +363,10 @@ int serve(Context& context, const ServeArguments& arguments) {
   for (ConfigProblem& each : rabbitmq_problems(reading->config)) {
     reading->problems.push_back(std::move(each));
   }
-  if (!report_problems(context, arguments.config, *reading)) return exit_error;
   Config& config = reading->config;
   take_flags(config, arguments);
+  for (ConfigProblem& each : outbox_problems(config)) reading->problems.push_back(std::move(each));
+  if (!report_problems(context, arguments.config, *reading)) return exit_error;
   context.data = config.text("data");
   auto options = http_options(config, arguments);
   if (!options) {
@@ -353,6 +378,8 @@ int serve(Context& context, const ServeArguments& arguments) {
   Opening keeping;
   keeping.unsearched_payloads = config.places("search.unsearched_payloads");
   keeping.serves_as = "dlo serve on " + node_name();
+  auto escorts = outbox_escorts(config);
+  keeping.escorts = escorts;
   auto opened = open_office(context.data, keeping, office_settings(config), now);
   if (!opened) return fail(context, opened.error());
   const auto safe =
@@ -361,7 +388,8 @@ int serve(Context& context, const ServeArguments& arguments) {
   raise_descriptor_limit();
   LastLook last_look(context.data);
   const char* kept = "";
-  const int ended = serve_office(context, arguments, config, *options, signals, *opened, kept);
+  const int ended = serve_office(context, arguments, config, *options, signals, *opened,
+                                 std::move(escorts), kept);
   if (opened->place.empty()) last_look.ask(*opened->office);
   opened->office.reset();  // what is still in its log goes into its file, unless that is damaged
   if (ended != exit_ok) return ended;

@@ -16,13 +16,17 @@ std::string path_of(const SourceArguments& arguments, const char* act = nullptr)
   return address.text();
 }
 
-/// What is worth a look: paused, or a collector that does not collect.
+/// What is worth a look: paused, a collector that does not collect, a relay that does not send.
 std::string state_of(const JsonValue& source) {
   if (is_true(source, "paused")) return "paused";
   for (const JsonValue& each : member(source, "collectors").items) {
     const std::string state = text_of(each, "state");
     if (state != "collecting") return state;
     if (!text_of(each, "trouble").empty()) return "trouble";
+  }
+  for (const JsonValue& each : member(source, "relays").items) {
+    const std::string state = text_of(each, "state");
+    if (state != "relaying") return state;
   }
   return "";
 }
@@ -53,6 +57,16 @@ void print_collector(Context& context, const JsonValue& collector) {
               << " collected" << (trouble.empty() ? "" : ": " + printable(trouble)) << "\n";
 }
 
+void print_relay(Context& context, const JsonValue& relay) {
+  const std::string trouble = text_of(relay, "trouble");
+  context.out << "outbox " << printable(text_of(relay, "name")) << ": table "
+              << printable(text_of(relay, "table")) << " to " << printable(text_of(relay, "to"))
+              << ", " << text_of(relay, "state") << ", " << text_of(relay, "published")
+              << " published, " << text_of(relay, "waiting") << " waiting, "
+              << text_of(relay, "dead") << " dead"
+              << (trouble.empty() ? "" : ": " + printable(trouble)) << "\n";
+}
+
 void print_source(Context& context, const JsonValue& source) {
   print_one(context, source, "source", [&] {
     for (const JsonMember& each : source.members) {
@@ -63,6 +77,7 @@ void print_source(Context& context, const JsonValue& source) {
                   << printable(value) << "\n";
     }
     for (const JsonValue& each : member(source, "collectors").items) print_collector(context, each);
+    for (const JsonValue& each : member(source, "relays").items) print_relay(context, each);
   });
 }
 

@@ -322,6 +322,10 @@ std::vector<ShownSetting> show_config(const Config& config, const std::string& f
       for (const CollectorSettings& each : config.collectors) {
         if (name == "collectors." + each.name) text = describe(each);
       }
+    } else if (name.starts_with("outboxes.")) {
+      for (const OutboxSettings& each : config.outboxes) {
+        if (name == "outboxes." + each.name) text = describe(each);
+      }
     } else {
       text = describe_section(config.rules, name);
     }
@@ -339,6 +343,7 @@ std::vector<std::string> needs_restart(const Config& before, const Config& after
   }
   if (before.collectors != after.collectors) changed.emplace_back("collectors");
   if (before.entities != after.entities) changed.emplace_back("entities");
+  if (before.outboxes != after.outboxes) changed.emplace_back("outboxes");
   return changed;
 }
 

@@ -53,6 +53,21 @@ struct CollectorSettings {
 };
 [[nodiscard]] std::string describe(const CollectorSettings& collector);
 
+/// An outbox table whose rows are sent, as configured.
+struct OutboxSettings {
+  std::string name;
+  std::string address{};  // of its database, maybe with a password; empty: that of the office
+  std::string shape = "own";
+  std::string table{};                                         // empty: as its shape has it
+  std::vector<std::pair<std::string, std::string>> columns{};  // role and column
+  std::string to{};
+  std::string profile = "booking-outbox+safe";
+  std::uint64_t batch = 500;
+  Millis poll{1'000};
+  bool operator==(const OutboxSettings&) const = default;
+};
+[[nodiscard]] std::string describe(const OutboxSettings& outbox);
+
 /// Every setting with its value and where it came from. A value: two can be compared.
 class Config {
  public:
@@ -73,6 +88,7 @@ class Config {
   std::vector<ExecutorSettings> executors;
   std::vector<CollectorSettings> collectors;
   std::vector<EntitySettings> entities = built_in_entities();
+  std::vector<OutboxSettings> outboxes;
   std::vector<RedirectRule> redirects;  // of replays, in order
   /// Lines of the file in which `profiles.NAME` and `sources.NAME` stand.
   std::map<std::string, std::size_t> sections;

@@ -99,7 +99,7 @@ std::vector<ConfigKey> rabbitmq_keys() {
   return {
       {.path = "rabbitmq.address",
        .kind = text,
-       .about = "The RabbitMQ server of `collectors` and of replays `--to amqp:…`, such as "
+       .about = "The RabbitMQ server of `collectors`, `outboxes` and replays `--to amqp:…`, such as "
                 "`amqp://dlo:PASSWORD@mq.example:5672/vhost`",
        .secret = true},
       {"rabbitmq.password_file", text, "", "File with the password, if it is not in the address"},

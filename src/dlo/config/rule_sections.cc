@@ -9,6 +9,7 @@
 #include "dlo/config/entity_section.h"
 #include "dlo/config/executor_section.h"
 #include "dlo/config/name_sections.h"
+#include "dlo/config/outbox_section.h"
 #include "dlo/config/replay_section.h"
 #include "dlo/core/caution.h"
 #include "dlo/core/decide.h"
@@ -282,6 +283,7 @@ void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompi
   each("replay", [&](const TextNode& node) { read_replay_section(node, reading); });
   each("collectors", [&](const TextNode& node) { read_collectors(node, reading); });
   each("entities", [&](const TextNode& node) { read_entities(node, reading); });
+  each("outboxes", [&](const TextNode& node) { read_outboxes(node, reading); });
 }
 
 std::string describe_section(const ProfileBook& rules, const std::string& path) {

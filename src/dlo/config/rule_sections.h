@@ -14,16 +14,17 @@ namespace dlo {
 struct ConfigReading;
 
 /// Sections whose entries have names that users choose, or are lists.
-inline constexpr std::array<std::string_view, 9> rule_sections = {
+inline constexpr std::array<std::string_view, 10> rule_sections = {
     "profiles",  "sources", "event_types", "policies", "templates",
-    "executors", "replay",  "collectors",  "entities"};
+    "executors", "replay",  "collectors",  "entities", "outboxes"};
 [[nodiscard]] bool is_rule_section(std::string_view name);
 
 /// `profiles.NAME`: a rule set of one's own on top of another; `sources.NAME`, `event_types.NAME`:
 /// what differs for one source or event type; `policies.NAME`: a schedule by a name of one's own;
 /// `templates.NAME`: what reports may say in one word; `executors.NAME`: who runs retries;
 /// `replay.redirects`: where what is sent back goes instead; `collectors.NAME`: dead-letter queues
-/// of others that are drained; `entities.NAME`: what is retried when somebody asks for it. Fills
+/// of others that are drained; `entities.NAME`: what is retried when somebody asks for it;
+/// `outboxes.NAME`: tables whose rows are sent. Fills
 /// `reading.config.rules`, works in the settings of `service_bus` and `workflow`, and adds whatever
 /// is wrong to the problems.
 void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompiler& regex,

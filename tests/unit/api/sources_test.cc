@@ -53,6 +53,25 @@ TEST_F(SourcesTest, AQueueIsPausedAndResumedAndItsTestSaysSo) {
   EXPECT_TRUE(get("/v1/audit").says("queue/orders"));
 }
 
+TEST_F(SourcesTest, AnOutboxIsListedUnderItsNameAndTellsWhatIsWrong) {
+  RelayedSource shop;
+  shop.name = "shop";
+  shop.table = "public.dlo_outbox";
+  shop.shape = "own";
+  shop.state = "broker_down";
+  shop.published = 7;
+  shop.trouble = "nobody listens there";
+  options_.relayed = [shop] { return std::vector<RelayedSource>{shop}; };
+  const Told one = get("/v1/sources/shop");
+  EXPECT_EQ(one.at("kind"), "outbox") << one;
+  EXPECT_EQ(one.at("relays.0.state"), "broker_down");
+  EXPECT_EQ(one.at("relays.0.published"), "7");
+  const Told tested = ask("POST", "/v1/sources/shop/test");
+  EXPECT_EQ(tested.at("works"), "false") << tested;
+  EXPECT_TRUE(tested.says("nobody listens there")) << tested;
+  EXPECT_EQ(ask("POST", "/v1/sources/shop/pause").status(), 409);
+}
+
 TEST_F(SourcesTest, WhatOthersReportCannotBePausedHere) {
   dead();
   EXPECT_EQ(ask("POST", "/v1/sources/payments/pause").status(), 409);
