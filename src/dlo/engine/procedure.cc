@@ -5,6 +5,7 @@
 
 #include "dlo/core/encoding.h"
 #include "dlo/core/given_up.h"
+#include "dlo/core/parking.h"
 #include "dlo/core/redact.h"
 #include "dlo/engine/capture.h"
 #include "dlo/engine/trail.h"
@@ -261,7 +262,7 @@ void Procedure::plan_record(Plan& plan, Item& item, const Death& death, TimePoin
 void Procedure::plan_retry(Plan& plan, Item& item, Death& death, const RetryAt& again,
                            TimePoint now) const {
   plan.again = again;
-  if (again.placement == Placement::in_office || writer_.is_office()) {
+  if (writer_.is_office() || waits_in_office(again, writer_.source_keeps_waits())) {
     plan.kind = Plan::Kind::wait;
     plan.ending = Completed{};
     if (writer_.is_office()) plan.ending = DeadLettered{};  // written there is settled there

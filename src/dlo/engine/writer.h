@@ -55,6 +55,9 @@ class RecordWriter {
 
   /// True if retries of this source wait in the office anyway.
   [[nodiscard]] virtual bool is_office() const noexcept = 0;
+  /// False: its source hands out again at once or not at all, so what waits waits in the office
+  /// (core/parking.h).
+  [[nodiscard]] virtual bool source_keeps_waits() const noexcept { return true; }
 };
 
 /// For sources outside the office: deaths and waits are appended (R3).
