@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "dlo/core/breaker.h"
 #include "dlo/core/dead_letter.h"
@@ -19,6 +21,12 @@ class DeathListener {
  public:
   virtual ~DeathListener() = default;
   virtual Result<void> on_death(const DeadLetter& record, OwnerEffect effect) = 0;
+  /// Many at once, for who can do that faster. An answer each, in order; none at all: they are told
+  /// one by one.
+  virtual std::vector<Result<void>> on_deaths(std::span<const DeadLetter* const> /*records*/,
+                                              OwnerEffect /*effect*/) {
+    return {};
+  }
 };
 
 /// What the engine does, as it does it. Observability decorates by deriving from this; an engine

@@ -50,6 +50,24 @@ Result<void> tell_owner(DeathListener& listener, const DeadLetter& record, Owner
   }
 }
 
+std::vector<Result<void>> tell_owner(DeathListener& listener,
+                                     std::span<const DeadLetter* const> records,
+                                     OwnerEffect effect) {
+  std::vector<Result<void>> answers;
+  try {
+    answers = listener.on_deaths(records, effect);
+  } catch (...) {
+    const Failure failure = failure_of(std::current_exception());
+    const Error error{Code::unavailable, "engine.death_listener",
+                      failure.type + ": " + failure.text};
+    answers.assign(records.size(), error);
+  }
+  if (answers.size() == records.size()) return answers;
+  answers.clear();
+  for (const DeadLetter* each : records) answers.push_back(tell_owner(listener, *each, effect));
+  return answers;
+}
+
 bool Recorder::enough() const noexcept {
   return stopping_ || urgent_ || in_.size() >= largest_batch;
 }
@@ -220,6 +238,8 @@ bool Recorder::write_all(TimePoint now) {
 }
 
 void Recorder::tell_owners(TimePoint now) {
+  std::vector<Entry*> due;
+  std::vector<const DeadLetter*> records;
   for (Entry& entry : entries_) {
     if (!entry.durable || entry.told) continue;
     const Plan& plan = entry.plan;
@@ -228,11 +248,18 @@ void Recorder::tell_owners(TimePoint now) {
     if (listener_ == nullptr || !death) {
       entry.told = true;
     } else if (entry.tell_again <= now) {
-      entry.told = tell_owner(*listener_, *plan.record, effect_).has_value();
-      if (entry.told) continue;
-      entry.patience = std::clamp(entry.patience * 2, first_patience, longest_patience);
-      entry.tell_again = now + entry.patience;
+      due.push_back(&entry);
+      records.push_back(plan.record.get());
     }
+  }
+  if (due.empty()) return;
+  const auto answers = tell_owner(*listener_, records, effect_);
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    Entry& entry = *due[i];
+    entry.told = answers[i].has_value();
+    if (entry.told) continue;
+    entry.patience = std::clamp(entry.patience * 2, first_patience, longest_patience);
+    entry.tell_again = now + entry.patience;
   }
 }
 

@@ -25,6 +25,10 @@ namespace dlo {
 /// Owner effect of one death. What a listener throws is an error like one it returned.
 [[nodiscard]] Result<void> tell_owner(DeathListener& listener, const DeadLetter& record,
                                       OwnerEffect effect);
+/// The same of many: an answer each.
+[[nodiscard]] std::vector<Result<void>> tell_owner(DeathListener& listener,
+                                                   std::span<const DeadLetter* const> records,
+                                                   OwnerEffect effect);
 
 /// Step 8: record durable, then owner effect, then on to the settler. Gathers what arrives while
 /// one batch is being written into the next, and under load for a little longer: a transaction

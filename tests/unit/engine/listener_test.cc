@@ -155,5 +155,56 @@ TEST_F(Owned, ThatCannotBeToldOfAReportedDeathIsTheCallersToKnow) {
   EXPECT_EQ(world.records().size(), 1U) << "reported twice, recorded once";
 }
 
+/// Takes many at once.
+class Batched final : public DeathListener {
+ public:
+  std::vector<std::size_t> sizes;
+  std::string refused;
+
+  Result<void> on_death(const DeadLetter&, OwnerEffect) override {
+    ADD_FAILURE() << "it takes many at once";
+    return {};
+  }
+  std::vector<Result<void>> on_deaths(std::span<const DeadLetter* const> records,
+                                      OwnerEffect) override {
+    sizes.push_back(records.size());
+    if (refused == "all") throw std::runtime_error("no");
+    std::vector<Result<void>> answers(records.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (records[i]->message->id == refused) answers[i] = down("test.owner");
+    }
+    return answers;
+  }
+};
+
+TEST_F(Owned, WhoTakesManyAtOnceIsToldOfManyAtOnce) {
+  Batched batched;
+  world.listener = &batched;
+  world.publish_many(3);
+  world.processor()->drain();
+  EXPECT_EQ(batched.sizes, std::vector<std::size_t>{3});
+  EXPECT_EQ(world.source_stats().dead_lettered, 3U);
+}
+
+TEST_F(Owned, OneThatIsRefusedHoldsUpNoOther) {
+  Batched batched;
+  batched.refused = "m1";
+  world.listener = &batched;
+  world.publish_many(3);
+  auto processor = world.processor();
+  processor->drain();
+  EXPECT_EQ(world.source_stats().dead_lettered, 2U);
+  EXPECT_EQ(world.source_stats().leased, 1U);
+  batched.refused = "all";
+  world.clock.advance(100ms);
+  processor->drain();
+  EXPECT_EQ(world.source_stats().leased, 1U) << "a throw is a refusal";
+  batched.refused.clear();
+  world.clock.advance(200ms);
+  processor->drain();
+  EXPECT_EQ(world.source_stats().dead_lettered, 3U);
+  EXPECT_EQ(batched.sizes, (std::vector<std::size_t>{3, 1, 1}));
+}
+
 }  // namespace
 }  // namespace dlo::testing
