@@ -142,6 +142,15 @@ constexpr BookingNames booking_document_names = {
     "error_message", "attempt_count", "first_attempt_at", "failed_at",
     "resolved",      "resolved_at",   "resolved_by",      "resolution_notes"};
 
+/// The exception's message (S1-22); under the recommended profile with its stack (S1-50).
+std::string error_message(const DeadLetter& record) {
+  std::string said(record.failure.text.empty() ? reason_in(Form::booking, record.reason)
+                                               : std::string_view(record.failure.text));
+  const bool is_rich = record.profile.ends_with("+safe") && !record.failure.stack.empty();
+  if (is_rich) said += "\n" + record.failure.stack;
+  return said;
+}
+
 std::vector<FormField> booking(const DeadLetter& record, const BookingNames& names) {
   const Message& message = *record.message;
   const bool resolved = record.status == Status::resolved;
@@ -151,8 +160,7 @@ std::vector<FormField> booking(const DeadLetter& record, const BookingNames& nam
       text(message.source),
       text(message.event_type),
       payload_of(message),
-      text(record.failure.text.empty() ? reason_in(Form::booking, record.reason)
-                                       : std::string_view(record.failure.text)),
+      text(error_message(record)),
       number(booking_count(record)),
       time(record.first_attempt_at),
       time(failed_at(record)),

@@ -15,6 +15,7 @@ namespace dlo {
 namespace {
 
 constexpr std::size_t text_limit = 4 * 1024;
+constexpr std::size_t stack_limit = 32 * 1024;
 constexpr Millis longest_wait = std::chrono::hours(24 * 365);
 
 struct Problem {
@@ -22,6 +23,7 @@ struct Problem {
   std::string title;
   std::string detail;
   std::string code;
+  std::string stack;
 };
 
 std::string media_type(std::string_view content_type) {
@@ -30,16 +32,17 @@ std::string media_type(std::string_view content_type) {
   return out;
 }
 
-std::string short_text(std::string_view text) {
-  if (text.size() <= text_limit) return clean_text(text);
-  return clean_text(text.substr(0, text_limit)) + " [cut]";
+std::string short_text(std::string_view text, std::size_t limit = text_limit) {
+  if (text.size() <= limit) return clean_text(text);
+  return clean_text(text.substr(0, limit)) + " [cut]";
 }
 
-std::string text_member(const JsonValue& object, std::string_view name) {
+std::string text_member(const JsonValue& object, std::string_view name,
+                        std::size_t limit = text_limit) {
   const JsonValue* value = object.find(name);
   if (value == nullptr) return {};
   if (value->kind == JsonKind::number) return short_text(value->raw);
-  return short_text(value->text());
+  return short_text(value->text(), limit);
 }
 
 std::optional<Problem> parse_problem(const HttpAnswer& answer) {
@@ -47,7 +50,8 @@ std::optional<Problem> parse_problem(const HttpAnswer& answer) {
   const auto value = parse_json(answer.body);
   if (!value || value->kind != JsonKind::object) return std::nullopt;
   return Problem{text_member(*value, "type"), text_member(*value, "title"),
-                 text_member(*value, "detail"), text_member(*value, "code")};
+                 text_member(*value, "detail"), text_member(*value, "code"),
+                 text_member(*value, "stack", stack_limit)};
 }
 
 bool is_text(std::string_view media) {
@@ -81,6 +85,7 @@ Failure failure_of(const HttpAnswer& answer, const std::string& to, TimePoint no
   if (const auto problem = parse_problem(answer)) {
     if (!problem->type.empty() && problem->type != "about:blank") failure.type = problem->type;
     failure.code = problem->code;
+    failure.stack = problem->stack;
     for (const auto* part : {&problem->title, &problem->detail}) {
       if (!part->empty()) failure.text += ": " + *part;
     }
