@@ -101,6 +101,25 @@ class RabbitClient {
       amqp_maybe_release_buffers(state_);
     }
   }
+  /// The next message; it must be there.
+  struct Taken {
+    std::string id;
+    std::string body;
+  };
+  Taken take(const std::string& queue) {
+    const auto got = amqp_basic_get(state_, 1, bytes(queue), 1);
+    check(got);
+    if (got.reply.id != AMQP_BASIC_GET_OK_METHOD) throw std::runtime_error("nothing there");
+    amqp_message_t message{};
+    check(amqp_read_message(state_, 1, &message, 0));
+    const auto text = [](amqp_bytes_t from) {
+      return std::string(static_cast<const char*>(from.bytes), from.len);
+    };
+    Taken taken{text(message.properties.message_id), text(message.body)};
+    amqp_destroy_message(&message);
+    amqp_maybe_release_buffers(state_);
+    return taken;
+  }
   std::uint32_t ready(const std::string& queue) {
     const auto* answer = amqp_queue_declare(state_, 1, bytes(queue), 1, 1, 0, 0, amqp_empty_table);
     check(amqp_get_rpc_reply(state_));

@@ -8,7 +8,7 @@ namespace dlo {
 
 /// The queue in which it failed.
 inline constexpr std::string_view origin_header = "dlo-origin";
-/// Its event type was read from its headers: on the wire it has none.
+/// Its event type was read from its headers, or is that of its source: on the wire it has none.
 inline constexpr std::string_view untyped_header = "dlo-untyped";
 
 }  // namespace dlo

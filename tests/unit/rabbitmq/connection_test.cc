@@ -214,5 +214,61 @@ TEST(RabbitOptionsTest, WhatCannotBeMeantIsRefused) {
   EXPECT_TRUE(refused([](RabbitOptions& o) { o.ageing = -1ms; }));
 }
 
+TEST_F(RabbitConnectionTest, AnImmediateRetryIsARealRequeueForWhoKeepsTheCounts) {  // S1-21
+  for (const auto kind : {QueueKind::classic, QueueKind::quorum}) {
+    SCOPED_TRACE(static_cast<int>(kind));
+    TemporaryQueue own;
+    auto source = options(kind);
+    source.queue = own.name();
+    source.requeues = true;
+    const auto broker = open(source);
+    for (const char* id : {"m-1", "m-2"}) {
+      const auto sent = publication_of(id);
+      must(broker->publish({&sent, 1}, noon));
+    }
+    const auto first = take_one(*broker);
+    must(broker->start({&first.lease, 1}, noon));
+    EXPECT_EQ(settle(*broker, first.lease, failed(first, noon)), Settled::done);
+    Delivery again = take_one(*broker);
+    if (again.message->id == "m-2") again = take_one(*broker);  // it was in hand already
+    EXPECT_EQ(again.message->id, "m-1");
+    EXPECT_TRUE(again.may_be_repeat) << "the server says that it had been handed out";
+    EXPECT_EQ(again.counters.attempt, 0U) << "nothing can be left with it";
+    EXPECT_EQ(again.message->headers, first.message->headers);
+    EXPECT_EQ(settle(*broker, again.lease, Completed{}), Settled::done);
+    EXPECT_EQ(must(broker->stats(noon)).completed, 1U);
+  }
+}
+
+TEST_F(RabbitConnectionTest, WhatHasToWaitOrHasNoIdIsSentAgainWithItsCounts) {
+  auto source = options();
+  source.requeues = true;
+  const auto broker = open(source);
+  const auto sent = publication_of("");
+  must(broker->publish({&sent, 1}, noon));
+  const auto first = take_one(*broker);
+  EXPECT_EQ(settle(*broker, first.lease, failed(first, noon)), Settled::done);
+  const auto second = take_one(*broker);
+  EXPECT_EQ(second.counters.failure, 1U);
+  EXPECT_EQ(settle(*broker, second.lease, Completed{}), Settled::done);
+}
+
+TEST_F(RabbitConnectionTest, AnEventTypeOfTheSourceStaysHere) {  // S1-22
+  auto source = options();
+  source.event_type = "PaymentFailed";
+  const auto broker = open(source);
+  const auto sent = publication_of("m-1");
+  must(broker->publish({&sent, 1}, noon));
+  const auto first = take_one(*broker);
+  EXPECT_EQ(first.message->event_type, "PaymentFailed");
+  EXPECT_EQ(settle(*broker, first.lease, failed(first, noon)), Settled::done);  // sent again
+  auto plain = options();
+  const auto other = open(plain);
+  broker->close();
+  const auto second = take_one(*other);
+  EXPECT_EQ(second.message->event_type, "") << "on the wire it has none";
+  EXPECT_EQ(settle(*other, second.lease, Completed{}), Settled::done);
+}
+
 }  // namespace
 }  // namespace dlo::testing

@@ -84,6 +84,19 @@ void Consumer::ack(Tags done) {
   if (!fine) line_.drop(fine.error());
 }
 
+void Consumer::give_back(const Tags& tags) {
+  if (tags.tags.empty()) return;
+  const auto lock = line_.lock();
+  Session* session = line_.session();
+  if (session == nullptr || tags.epoch != epoch_) return;  // the server has them back
+  Result<void> fine;
+  for (const std::uint64_t tag : tags.tags) {
+    unacked_.erase(tag);
+    fine = session->sent(amqp_basic_reject(session->state(), Session::channel, tag, 1));
+    if (!fine) return line_.drop(fine.error());
+  }
+}
+
 Result<void> Consumer::wait() {
   auto lock = line_.lock();
   if (line_.wait_for_session(lock) == nullptr) return line_.why_down();

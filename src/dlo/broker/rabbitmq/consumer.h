@@ -21,6 +21,8 @@ class Consumer final : public LineListener {
   void cut() noexcept { line_.cut(); }
 
   void ack(Tags tags);
+  /// Rejects them, to be requeued.
+  void give_back(const Tags& tags);
   /// Waits for an attempt to connect that is under way. Answers what is wrong, if anything is.
   Result<void> wait();
   /// Everything the server had for us before this call is in the hand when it returns. Answers how

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "dlo/broker/collected_headers.h"
 #include "dlo/broker/memory/memory_broker.h"
 #include "dlo/broker/moments.h"
 
@@ -39,8 +40,10 @@ void count_returns(Counters& counters, std::uint32_t returns, bool as_attempts) 
 
 Hand::Hand(const RabbitOptions& options)
     : source_(options.source.empty() ? options.queue : options.source),
+      event_type_(options.event_type),
       options_(local_options(options)),
       returns_are_attempts_(options.returns_are_attempts),
+      requeues_(options.requeues),
       queue_(new_queue()),
       why_down_(Error{Code::unavailable, "rabbitmq.connection", "not connected yet"}) {}
 
@@ -77,6 +80,10 @@ void Hand::came(Incoming incoming) {
   newcomer.redelivered = incoming.redelivered;
   newcomer.message = std::make_shared<Message>(std::move(incoming.parcel.message));
   newcomer.message->source = source_;
+  if (newcomer.message->event_type.empty() && !event_type_.empty()) {
+    newcomer.message->event_type = event_type_;
+    newcomer.message->headers.push_back({std::string(untyped_header), "true", HeaderType::boolean});
+  }
   newcomer.carried = std::move(incoming.parcel.carried);
   count_returns(newcomer.carried.counters, incoming.parcel.returns, returns_are_attempts_);
   const std::lock_guard lock(mutex_);
@@ -204,26 +211,40 @@ Retry Hand::retry_of(const memory::Slot& slot, const Failed& failed) const {
   return retry;
 }
 
+/// It leaves the hand: given back as it is, or to be sent again with what became of it.
+void Hand::end_failed(const Settlement& settlement, const memory::Slot& slot, const Instant& now,
+                      Tags& back, std::vector<Retry>& retries) {
+  const auto& failed = std::get<Failed>(settlement.ending);
+  const bool at_once = requeues_ && failed.again_at <= now.wall && !slot.message->id.empty();
+  Retry retry = retry_of(slot, failed);
+  memory::Queue::Gone left;
+  queue_->settle({settlement.lease, Completed{}}, now.wall, left);
+  ++not_completed_;
+  retry.tag = tags_.extract(retry.message.get()).mapped();
+  if (at_once) {
+    back.epoch = epoch_;
+    back.tags.push_back(retry.tag);
+  } else {
+    retries.push_back(std::move(retry));
+  }
+}
+
 Result<std::vector<SettleAnswer>> Hand::settle(std::span<const Settlement> settlements, Instant now,
-                                               Tags& done, std::vector<Retry>& retries) {
+                                               Tags& done, Tags& back,
+                                               std::vector<Retry>& retries) {
   memory::Queue::Gone gone;
   std::vector<SettleAnswer> answers(settlements.size());
   const std::lock_guard lock(mutex_);
   if (closed_) return *down("rabbitmq.settle");
   advance(now);
   for (std::size_t i = 0; i < settlements.size(); ++i) {
-    const auto* failed = std::get_if<Failed>(&settlements[i].ending);
-    const auto* slot = failed == nullptr ? nullptr : queue_->leased(settlements[i].lease);
+    const bool failed = std::holds_alternative<Failed>(settlements[i].ending);
+    const auto* slot = failed ? queue_->leased(settlements[i].lease) : nullptr;
     if (slot == nullptr) {
       answers[i] = queue_->settle(settlements[i], now.wall, gone);
-      continue;
+    } else {
+      end_failed(settlements[i], *slot, now, back, retries);
     }
-    auto retry = retry_of(*slot, *failed);
-    memory::Queue::Gone left;
-    queue_->settle({settlements[i].lease, Completed{}}, now.wall, left);
-    ++not_completed_;
-    retry.tag = tags_.extract(retry.message.get()).mapped();
-    retries.push_back(std::move(retry));
   }
   collect(gone, done);
   arrived_.notify_all();

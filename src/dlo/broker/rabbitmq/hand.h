@@ -44,13 +44,13 @@ class Hand {
   void came(Incoming incoming);
   void lost(const Error& why);
 
-  // The callers' side. `done` is what may be acknowledged now.
+  // The callers' side. `done` is what may be acknowledged now, `back` what is given back.
   Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now, Tags& done);
   Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now);
   Result<std::vector<bool>> renew(std::span<const LeaseToken> leases, Instant now,
                                   Millis lease_for);
   Result<std::vector<SettleAnswer>> settle(std::span<const Settlement> settlements, Instant now,
-                                           Tags& done, std::vector<Retry>& retries);
+                                           Tags& done, Tags& back, std::vector<Retry>& retries);
   /// It could not be sent again: it waits here, with its counts in memory only.
   void put_back(const Retry& retry, const Error& why, TimePoint now);
   void sent_again() noexcept;
@@ -72,11 +72,15 @@ class Hand {
   void admit(Newcomer newcomer, TimePoint now);
   void collect(memory::Queue::Gone& gone, Tags& done);
   [[nodiscard]] std::unique_ptr<memory::Queue> new_queue() const;
+  void end_failed(const Settlement& settlement, const memory::Slot& slot, const Instant& now,
+                  Tags& back, std::vector<Retry>& retries);
   [[nodiscard]] Retry retry_of(const memory::Slot& slot, const Failed& failed) const;
 
   const std::string source_;
+  const std::string event_type_;
   const SourceOptions options_;
   const bool returns_are_attempts_;
+  const bool requeues_;
 
   std::mutex mutex_;
   std::condition_variable arrived_;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "dlo/broker/collected_headers.h"
 #include "dlo/broker/rabbitmq/parcel.h"
 #include "dlo/broker/rabbitmq/parcel_names.h"
 #include "dlo/core/identity.h"
@@ -84,7 +85,8 @@ void Outgoing::add_headers() {
   auto kinds = read_kinds(written == nullptr ? std::string_view() : written->value);
   for (const auto& header : message_.headers) {
     if (header.name == kinds_header || header.name == attempts_header ||
-        header.name == carried_header || header.name == delivery_count_header) {
+        header.name == carried_header || header.name == delivery_count_header ||
+        header.name == untyped_header) {
       continue;
     }
     if (is_property(header.name) && header.value.size() <= longest_short) {
@@ -130,7 +132,8 @@ void Outgoing::set(amqp_flags_t flag, amqp_bytes_t& to, std::string_view value,
 void Outgoing::set_fields() {
   auto& to = properties_;
   set(AMQP_BASIC_MESSAGE_ID_FLAG, to.message_id, message_.id, kept::id.data());
-  set(AMQP_BASIC_TYPE_FLAG, to.type, message_.event_type, kept::type.data());
+  const bool is_typed = find_header(message_.headers, untyped_header) == nullptr;
+  if (is_typed) set(AMQP_BASIC_TYPE_FLAG, to.type, message_.event_type, kept::type.data());
   set(AMQP_BASIC_CORRELATION_ID_FLAG, to.correlation_id, message_.correlation_id,
       kept::correlation.data());
   set(AMQP_BASIC_CONTENT_TYPE_FLAG, to.content_type, message_.content_type,

@@ -136,9 +136,11 @@ Result<std::vector<bool>> RabbitBroker::renew(std::span<const LeaseToken> leases
 Result<std::vector<SettleAnswer>> RabbitBroker::settle(std::span<const Settlement> settlements,
                                                        Instant now) {
   Tags done;
+  Tags back;
   std::vector<Retry> retries;
-  auto answers = parts_->hand.settle(settlements, now, done, retries);
+  auto answers = parts_->hand.settle(settlements, now, done, back, retries);
   parts_->consumer.ack(std::move(done));
+  parts_->consumer.give_back(back);
   if (!retries.empty()) parts_->send_again(retries, now.wall);
   return answers;
 }

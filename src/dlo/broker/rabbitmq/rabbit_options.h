@@ -30,11 +30,16 @@ struct RabbitOptions {
   std::string queue;
   QueueKind kind = QueueKind::existing;
   std::string source;            // stamped on what it delivers; empty: the queue's name
+  std::string event_type{};      // of messages that name none; they are sent on without one
   std::uint16_t prefetch = 256;  // messages in hand; 0: as many as the server gives
 
   // A quorum queue counts how often it got a message back, but a lost connection gives back all
   // that were fetched, run or not. So that count is one of fetches, unless this is set.
   bool returns_are_attempts = false;
+
+  // A failed message that is due at once is given back to the server, rejected and requeued, if it
+  // has an id. Nothing can be left with it: whoever sets this keeps its counts, before it settles.
+  bool requeues = false;
 
   // As in SourceOptions; priorities and ages order what is in hand.
   Millis ageing{30'000};

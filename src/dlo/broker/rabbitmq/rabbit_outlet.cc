@@ -90,11 +90,12 @@ RabbitOutlet::RabbitOutlet(RabbitServer server, RabbitSources sources)
     : sources_(std::move(sources)), publisher_(std::move(server), "dlo replays") {}
 
 bool RabbitOutlet::covers(const std::string& target) const {
-  return target.starts_with(RabbitTarget::prefix) || sources_.sources.contains(target);
+  return target.starts_with(RabbitTarget::prefix) || sources_.sources.contains(target) ||
+         sources_.queues.contains(target);
 }
 
 Result<void> RabbitOutlet::check(const std::string& target) const {
-  if (sources_.sources.contains(target)) return {};
+  if (sources_.sources.contains(target) || sources_.queues.contains(target)) return {};
   const auto place = parse_rabbit_target(target);
   if (!place) return place.error();
   if (place->exchange.empty() && sources_.dead_letters.contains(place->routing_key)) {
@@ -108,6 +109,10 @@ Result<RabbitTarget> RabbitOutlet::place_of(const std::string& target,
                                             const Message& message) const {
   if (target.starts_with(RabbitTarget::prefix)) return parse_rabbit_target(target);
   const Header* origin = find_header(message.headers, origin_header);
+  const auto queue = sources_.queues.find(target);
+  if (queue != sources_.queues.end() && (origin == nullptr || origin->value.empty())) {
+    return RabbitTarget{"", queue->second};
+  }
   if (origin == nullptr || origin->value.empty()) {
     return Error{Code::not_found, where,
                  "Nothing tells in which queue it failed. Say where it is to go (--to amqp:QUEUE), "

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -29,6 +30,7 @@ struct RabbitTarget {
 struct RabbitSources {
   std::set<std::string> sources;       // what came of them goes back to the queue where it failed
   std::set<std::string> dead_letters;  // queues that are drained: what is sent there comes back
+  std::map<std::string, std::string> queues{};  // sources that are one queue, and which
 };
 
 /// Sends dead letters back to a RabbitMQ server: persistent, mandatory, confirmed.
