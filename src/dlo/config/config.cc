@@ -329,6 +329,10 @@ std::vector<ShownSetting> show_config(const Config& config, const std::string& f
     } else {
       text = describe_section(config.rules, name);
     }
+    for (const ConsumerSettings& each : config.consumers) {
+      if (name != "sources." + each.source) continue;
+      text = describe(each) + (text.empty() ? "" : ", ") + text;
+    }
     shown.push_back({name, std::move(text), file + ":" + std::to_string(line)});
   }
   return shown;
@@ -344,6 +348,7 @@ std::vector<std::string> needs_restart(const Config& before, const Config& after
   if (before.collectors != after.collectors) changed.emplace_back("collectors");
   if (before.entities != after.entities) changed.emplace_back("entities");
   if (before.outboxes != after.outboxes) changed.emplace_back("outboxes");
+  if (before.consumers != after.consumers) changed.emplace_back("sources");
   return changed;
 }
 

@@ -68,6 +68,22 @@ struct OutboxSettings {
 };
 [[nodiscard]] std::string describe(const OutboxSettings& outbox);
 
+/// A queue of another broker whose messages are handled here, as configured under `sources`.
+struct ConsumerSettings {
+  std::string source;
+  std::string queue{};
+  ExecutorSettings handler{};  // http or command
+  std::string profile{default_profile_name};
+  std::string event_type{};         // of messages that name none
+  std::string dead_letter_queue{};  // gets a copy of what dies; empty: the office alone has it
+  std::uint32_t prefetch = 256;
+  bool json = false;                    // anything else is malformed
+  std::vector<std::string> required{};  // places in the payload where something must stand
+  InnerPipeline inner{};                // tries within one attempt (S1-17)
+  bool operator==(const ConsumerSettings&) const = default;
+};
+[[nodiscard]] std::string describe(const ConsumerSettings& consumer);
+
 /// Every setting with its value and where it came from. A value: two can be compared.
 class Config {
  public:
@@ -89,6 +105,7 @@ class Config {
   std::vector<CollectorSettings> collectors;
   std::vector<EntitySettings> entities = built_in_entities();
   std::vector<OutboxSettings> outboxes;
+  std::vector<ConsumerSettings> consumers;
   std::vector<RedirectRule> redirects;  // of replays, in order
   /// Lines of the file in which `profiles.NAME` and `sources.NAME` stand.
   std::map<std::string, std::size_t> sections;

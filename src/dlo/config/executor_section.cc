@@ -24,47 +24,54 @@ constexpr std::uint64_t second = 1'000;
 constexpr std::uint64_t day = 24 * 3'600 * second;
 constexpr std::array<std::string_view, 2> bodies = {"task", "envelope"};
 
-/// One entry of the section.
+/// Who runs something, under `path`.
 class Entry {
  public:
-  Entry(const TextEntry& entry, ConfigReading& reading)
-      : entry_(entry), path_("executors." + entry.key), reading_(reading) {
-    executor_.name = entry.key;
+  Entry(std::string name, std::string path, const TextNode& node, ConfigReading& reading)
+      : node_(node), path_(std::move(path)), reading_(reading) {
+    executor_.name = std::move(name);
   }
 
-  void read() {
-    if (entry_.value.kind != TextNode::Kind::map) {
-      return complain(entry_.value.line, path_ + " holds settings by name: `name: value`.");
+  /// Nothing if it is of no use.
+  std::optional<ExecutorSettings> read() {
+    if (node_.kind != TextNode::Kind::map) {
+      complain(node_.line, path_ + " holds settings by name: `name: value`.");
+      return std::nullopt;
     }
-    for (const auto& [name, value] : entry_.value.map) setting(name, value);
+    for (const auto& [name, value] : node_.map) setting(name, value);
+    const std::size_t before = reading_.problems.size();
+    check();
+    if (reading_.problems.size() > before) return std::nullopt;
+    return std::move(executor_);
+  }
+
+ private:
+  void check() {
     if (executor_.target.empty()) {
-      return complain(entry_.value.line,
+      return complain(node_.line,
                       path_ +
                           " must say what runs its tasks: `http: URL`, `command: PROGRAM "
                           "ARGUMENTS` or `queue: NAME`.");
     }
     if (executor_.kind == "queue" &&
         (executor_.timeout || executor_.at_once > 0 || is_circuit_given_)) {
-      return complain(entry_.value.line,
+      return complain(node_.line,
                       path_ +
                           ": a queue takes a task or does not: `timeout`, `at_once` and `circuit` "
                           "are for http and command. Take them out.");
     }
     if (executor_.kind == "queue" && executor_.envelope) {
-      return complain(entry_.value.line, path_ +
-                                             ".body: a queue takes tasks as they are, with their "
-                                             "targets in a header. Take it out.");
+      return complain(node_.line, path_ +
+                                      ".body: a queue takes tasks as they are, with their "
+                                      "targets in a header. Take it out.");
     }
     if (executor_.kind != "http" && !executor_.secret_file.empty()) {
-      return complain(entry_.value.line, path_ +
-                                             ".secret_file: only what is sent over HTTP is "
-                                             "signed. Take it out.");
+      return complain(node_.line, path_ +
+                                      ".secret_file: only what is sent over HTTP is "
+                                      "signed. Take it out.");
     }
-    reading_.config.executors.push_back(std::move(executor_));
-    reading_.config.sections[path_] = entry_.value.line;
   }
 
- private:
   void complain(std::size_t line, std::string text) {
     reading_.problems.push_back({line, std::move(text)});
   }
@@ -142,7 +149,7 @@ class Entry {
     }
   }
 
-  const TextEntry& entry_;
+  const TextNode& node_;
   const std::string path_;
   ConfigReading& reading_;
   ExecutorSettings executor_;
@@ -156,7 +163,18 @@ void read_executors(const TextNode& section, ConfigReading& reading) {
     reading.problems.push_back({section.line, "executors holds settings by name: `name: value`."});
     return;
   }
-  for (const TextEntry& each : section.map) Entry(each, reading).read();
+  for (const auto& [name, node] : section.map) {
+    const std::string path = "executors." + name;
+    auto executor = Entry(name, path, node, reading).read();
+    if (!executor) continue;
+    reading.config.executors.push_back(std::move(*executor));
+    reading.config.sections[path] = node.line;
+  }
+}
+
+std::optional<ExecutorSettings> read_executor(const std::string& name, const std::string& path,
+                                              const TextNode& node, ConfigReading& reading) {
+  return Entry(name, path, node, reading).read();
 }
 
 }  // namespace dlo

@@ -6,6 +6,7 @@
 
 #include "dlo/config/collector_section.h"
 #include "dlo/config/config.h"
+#include "dlo/config/consumer_section.h"
 #include "dlo/config/entity_section.h"
 #include "dlo/config/executor_section.h"
 #include "dlo/config/name_sections.h"
@@ -96,7 +97,10 @@ class Rules {
       const std::string path = section_name + "." + name;
       if (!is_map(node, path)) continue;
       Override wanted;
-      for (const auto& [setting, value] : node.map) override_setting(path, setting, value, wanted);
+      for (const auto& [setting, value] : node.map) {
+        if (section_name == "sources" && is_consumer_setting(setting)) continue;
+        override_setting(path, setting, value, wanted);
+      }
       Message of_it;
       if (section_name == "sources") {
         of_it.source = name;
@@ -235,7 +239,10 @@ class Rules {
 
   void override_setting(const std::string& path, const std::string& setting, const TextNode& value,
                         Override& wanted) {
-    constexpr std::array<std::string_view, 2> known = {"limit", "retry"};
+    std::vector<std::string_view> known = {"limit", "retry"};
+    if (path.starts_with("sources.")) {
+      known.insert(known.end(), consumer_settings.begin(), consumer_settings.end());
+    }
     if (setting == "limit") {
       std::uint32_t limit = 0;
       const char* const end = value.scalar.data() + value.scalar.size();
@@ -284,6 +291,7 @@ void read_rule_sections(const std::vector<TextEntry>& sections, const RegexCompi
   each("collectors", [&](const TextNode& node) { read_collectors(node, reading); });
   each("entities", [&](const TextNode& node) { read_entities(node, reading); });
   each("outboxes", [&](const TextNode& node) { read_outboxes(node, reading); });
+  each("sources", [&](const TextNode& node) { read_consumers(node, reading); });
 }
 
 std::string describe_section(const ProfileBook& rules, const std::string& path) {

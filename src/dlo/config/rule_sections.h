@@ -20,7 +20,8 @@ inline constexpr std::array<std::string_view, 10> rule_sections = {
 [[nodiscard]] bool is_rule_section(std::string_view name);
 
 /// `profiles.NAME`: a rule set of one's own on top of another; `sources.NAME`, `event_types.NAME`:
-/// what differs for one source or event type; `policies.NAME`: a schedule by a name of one's own;
+/// what differs for one source or event type, and for a source which queue it is and who handles
+/// it; `policies.NAME`: a schedule by a name of one's own;
 /// `templates.NAME`: what reports may say in one word; `executors.NAME`: who runs retries;
 /// `replay.redirects`: where what is sent back goes instead; `collectors.NAME`: dead-letter queues
 /// of others that are drained; `entities.NAME`: what is retried when somebody asks for it;
