@@ -1,5 +1,6 @@
 #include "dlo/api/service.h"
 
+#include <algorithm>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -135,9 +136,10 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
   append(routes, reports_.routes());
   append(routes, dead_letter_routes(office, slow_, desk_.shelf()));
   append(routes, act_routes({office,
-                             [this](const std::string& source) {
+                             [this, handled = options.consumed.names](const std::string& source) {
                                return (hall_ != nullptr && hall_->find(source) != nullptr) ||
-                                      (retries_ != nullptr && retries_->runs());
+                                      (retries_ != nullptr && retries_->runs()) ||
+                                      std::ranges::find(handled, source) != handled.end();
                              },
                              desk_.shelf(), waits_}));
   append(routes, edit_routes(office));
@@ -152,7 +154,8 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
     append(routes, queue_routes(*hall_, office, clock));
     append(routes, queue_message_routes(*hall_));
   }
-  append(routes, source_routes(office, hall_.get(), options.collected, options.relayed));
+  append(routes,
+         source_routes(office, hall_.get(), options.collected, options.relayed, options.consumed));
   append(routes, rule_routes({office, [this] { return rules_now(); }, options.regex,
                               [this] { return redirects_now(); }}));
   append(routes, poison_routes(office, hall_.get()));
@@ -170,10 +173,14 @@ Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, Servi
     options.retries.log("Tasks that wait for others stay where they are: " + loaded.error().detail);
   }
   retries_ = std::make_unique<Retries>(
-      Retries::Parts{
-          office_, timer_, clock, desk_.intake(), desk_.shelf(), targets, options.origin,
-          [this] { return hall_ == nullptr ? std::vector<std::string>{} : hall_->names(); },
-          [this] { return dependencies_.numbers(); }, [this] { rounds_.ring(tell_retries); }},
+      Retries::Parts{office_, timer_, clock, desk_.intake(), desk_.shelf(), targets, options.origin,
+                     [this, handled = options.consumed.names] {
+                       auto names = hall_ == nullptr ? std::vector<std::string>{} : hall_->names();
+                       names.insert(names.end(), handled.begin(), handled.end());
+                       return names;
+                     },
+                     [this] { return dependencies_.numbers(); },
+                     [this] { rounds_.ring(tell_retries); }},
       options.retries, options.rules, options.regex);
   append(routes, retries_->routes());
   if (options.works_on_jobs) {

@@ -11,6 +11,7 @@
 
 #include "dlo/access/token_book.h"
 #include "dlo/api/collected.h"
+#include "dlo/api/consumed.h"
 #include "dlo/api/curtain.h"
 #include "dlo/api/entities.h"
 #include "dlo/api/events.h"
@@ -57,10 +58,11 @@ struct ServiceOptions {
   std::optional<Millis> discard_grace{};    // then what was discarded is removed; empty: never here
   std::optional<Millis> keep_jobs{};        // then jobs that ended are removed; empty: never here
   RetrySettings retries{};
-  OutsideTargets outside{};   // of replays
-  ListCollected collected{};  // dead-letter queues of others that are drained; empty: none
-  EntityOptions entities{};   // what is retried when somebody asks for it
-  ListRelayed relayed{};      // outbox tables of others whose rows are sent; empty: none
+  OutsideTargets outside{};    // of replays
+  ListCollected collected{};   // dead-letter queues of others that are drained; empty: none
+  ConsumedSources consumed{};  // queues of others that are handled here
+  EntityOptions entities{};    // what is retried when somebody asks for it
+  ListRelayed relayed{};       // outbox tables of others whose rows are sent; empty: none
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.

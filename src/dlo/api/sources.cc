@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "dlo/api/answers.h"
@@ -19,6 +20,7 @@ struct Parts {
   QueueHall* hall;
   ListCollected collected;
   ListRelayed relayed;
+  ConsumedSources consumed;
 };
 
 /// What is known of one.
@@ -26,11 +28,13 @@ struct Source {
   std::shared_ptr<QueueWindow> queue;  // null: others report what died there
   std::vector<CollectedSource> collectors{};
   std::vector<RelayedSource> relays{};
+  std::optional<ConsumedSource> consumer{};
   std::uint64_t open = 0;
   std::uint64_t total = 0;
 
   [[nodiscard]] const char* kind() const noexcept {
     if (queue != nullptr) return "queue";
+    if (consumer) return "consumed";
     if (!relays.empty()) return "outbox";
     return collectors.empty() ? "reported" : "collected";
   }
@@ -57,6 +61,12 @@ Result<Sources> find_all(const Parts& parts) {
     for (RelayedSource& each : parts.relayed()) {
       auto& all = sources[each.name].relays;
       all.push_back(std::move(each));
+    }
+  }
+  if (parts.consumed.list) {
+    for (ConsumedSource& each : parts.consumed.list()) {
+      auto& consumer = sources[each.source].consumer;
+      consumer = std::move(each);
     }
   }
   if (parts.hall == nullptr) return sources;
@@ -104,6 +114,23 @@ void write_relays(JsonWriter& json, const std::vector<RelayedSource>& relays) {
   json.end_array();
 }
 
+void write_consumer(JsonWriter& json, const ConsumedSource& consumer) {
+  json.member("profile", consumer.profile).key("paused").boolean(consumer.paused);
+  json.member("leased", consumer.in_flight);
+  json.key("consumer").begin_object();
+  json.member("broker", consumer.broker).member("queue", consumer.queue);
+  json.member("handler", consumer.handler);
+  if (!consumer.dead_letter_queue.empty()) {
+    json.member("dead_letter_queue", consumer.dead_letter_queue);
+  }
+  json.member("state", consumer.state).member("received", consumer.received);
+  json.member("succeeded", consumer.succeeded).member("retried", consumer.retried);
+  json.member("dead", consumer.dead).member("repeats", consumer.repeats);
+  json.member("dropped", consumer.dropped);
+  if (!consumer.trouble.empty()) json.member("trouble", consumer.trouble);
+  json.end_object();
+}
+
 Result<std::string> source_json(const std::string& name, const Source& source, const Instant& now) {
   JsonWriter json;
   json.begin_object().member("source", name);
@@ -117,6 +144,7 @@ Result<std::string> source_json(const std::string& name, const Source& source, c
     json.member("ready", stats->ready).member("delayed", stats->delayed);
     json.member("leased", stats->leased).member("oldest", stats->oldest);
   }
+  if (source.consumer) write_consumer(json, *source.consumer);
   if (!source.collectors.empty()) write_collectors(json, source.collectors);
   if (!source.relays.empty()) write_relays(json, source.relays);
   json.end_object();
@@ -147,11 +175,28 @@ HttpResponse show(const Parts& parts, const Request& request) {
   return text ? json_answer(std::move(*text)) : problem_of(text.error());
 }
 
+/// It is paused until somebody resumes it, also by the next server.
+HttpResponse pause_consumer(const Parts& parts, const Request& request,
+                            const ConsumedSource& consumer, bool paused) {
+  const std::string& name = consumer.source;
+  const std::vector<Change> changes{
+      PutDocument{paused_kind, name, paused ? std::optional<std::string>("{}") : std::nullopt,
+                  std::nullopt},
+      audit_of(request, paused ? "pause" : "resume", "source/" + name,
+               pause_text(consumer.paused, paused))};
+  if (const auto noted = parts.office.apply(changes); !noted) return problem_of(noted.error());
+  parts.consumed.pause(name, paused);
+  return show(parts, request);
+}
+
 HttpResponse pause(const Parts& parts, const Request& request, bool paused) {
   if (auto read = read_body(request, [](JsonFields&) {}); !read) return problem_of(read.error());
   const std::string& name = request.path.front();
   const auto source = find_one(parts, name);
   if (!source) return problem_of(source.error());
+  if (source->queue == nullptr && source->consumer) {
+    return pause_consumer(parts, request, *source->consumer, paused);
+  }
   if (source->queue == nullptr && !source->collectors.empty()) {
     return problem(409, "conflict",
                    in_quotes(name) +
@@ -204,7 +249,14 @@ HttpResponse test(const Parts& parts, const Request& request) {
                                   in_quotes(each.table) + ": " + each.state +
                                   (each.trouble.empty() ? "." : ": " + each.trouble));
   }
-  if (source->queue == nullptr && source->collectors.empty() && source->relays.empty()) {
+  if (source->consumer) {
+    const ConsumedSource& each = *source->consumer;
+    add(each.state == "working" && each.trouble.empty(),
+        "Queue " + in_quotes(each.queue) + ", handled by " + each.handler + ": " + each.state +
+            (each.trouble.empty() ? "." : ": " + each.trouble));
+  }
+  if (source->queue == nullptr && source->collectors.empty() && source->relays.empty() &&
+      !source->consumer) {
     add(true, "Others report what died of it; whether they still can, only they know.");
   }
   if (source->queue != nullptr) {
@@ -239,8 +291,8 @@ Route route(std::string_view method, std::string_view pattern, Role role, const 
 }  // namespace
 
 std::vector<Route> source_routes(Office& office, QueueHall* hall, ListCollected collected,
-                                 ListRelayed relayed) {
-  const Parts parts{office, hall, std::move(collected), std::move(relayed)};
+                                 ListRelayed relayed, ConsumedSources consumed) {
+  const Parts parts{office, hall, std::move(collected), std::move(relayed), std::move(consumed)};
   return {
       route("GET", "/v1/sources", Role::reader, parts, list),
       route("GET", "/v1/sources/{source}", Role::reader, parts, show),

@@ -111,6 +111,7 @@ Result<OutsideTargets> rabbitmq_targets(const Config& config) {
     sources.sources.insert(each.source);
     sources.dead_letters.insert(each.queue);
   }
+  for (const ConsumerSettings& each : config.consumers) sources.queues[each.source] = each.queue;
   const auto outlet = std::make_shared<RabbitOutlet>(std::move(*server), std::move(sources));
   OutsideTargets targets;
   targets.covers = [outlet](const std::string& target) { return outlet->covers(target); };

@@ -6,6 +6,7 @@
 #include "dlo/api/queue_settings.h"
 #include "dlo/cli/collectors.h"
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/consumers.h"
 #include "dlo/cli/entity_effects.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/outboxes.h"
@@ -78,17 +79,10 @@ void warn_of_open_files(Context& context, const std::string& file, const Config&
 int config_check(Context& context, const ConfigArguments& arguments) {
   auto reading = load_config(context, arguments.file);
   if (!reading) return fail(context, reading.error());
-  for (ConfigProblem& each : executor_problems(reading->config)) {
-    reading->problems.push_back(std::move(each));
-  }
-  for (ConfigProblem& each : entity_problems(reading->config)) {
-    reading->problems.push_back(std::move(each));
-  }
-  for (ConfigProblem& each : rabbitmq_problems(reading->config)) {
-    reading->problems.push_back(std::move(each));
-  }
-  for (ConfigProblem& each : outbox_problems(reading->config)) {
-    reading->problems.push_back(std::move(each));
+  for (auto&& part : {executor_problems(reading->config), entity_problems(reading->config),
+                      rabbitmq_problems(reading->config), consumer_problems(reading->config),
+                      outbox_problems(reading->config)}) {
+    reading->problems.insert(reading->problems.end(), part.begin(), part.end());
   }
   if (!report_problems(context, arguments.file, *reading)) {
     return say_count(context, reading->problems.size());

@@ -21,7 +21,9 @@ std::vector<std::string> words_of(const std::string& line) {
   return {std::istream_iterator<std::string>(in), std::istream_iterator<std::string>()};
 }
 
-Result<std::shared_ptr<Handler>> handler_of(const ExecutorSettings& executor, Millis timeout) {
+}  // namespace
+
+Result<std::shared_ptr<Handler>> make_handler(const ExecutorSettings& executor, Millis timeout) {
   std::shared_ptr<Handler> handler;
   if (executor.kind == "http") {
     HttpPushOptions push;
@@ -43,6 +45,8 @@ Result<std::shared_ptr<Handler>> handler_of(const ExecutorSettings& executor, Mi
   if (executor.envelope) handler = std::make_shared<EnvelopeHandler>(std::move(handler));
   return handler;
 }
+
+namespace {
 
 Error named(const ExecutorSettings& executor, const Error& error) {
   return {error.code, error.where, "executors." + executor.name + ": " + error.detail};
@@ -69,7 +73,7 @@ std::vector<ConfigProblem> executor_problems(const Config& config) {
   std::vector<ConfigProblem> problems;
   for (const ExecutorSettings& each : config.executors) {
     if (each.kind == "queue") continue;
-    const auto made = handler_of(each, Millis{0});
+    const auto made = make_handler(each, Millis{0});
     if (made) continue;
     const auto section = config.sections.find("executors." + each.name);
     problems.push_back(
@@ -97,7 +101,7 @@ Result<api::RetrySettings> retry_settings(const Config& config) {
     guarded.breaker = each.circuit;
     guarded.timeout = each.timeout;
     guarded.at_once = each.at_once;
-    auto made = handler_of(each, each.timeout.value_or(retries.timeout));
+    auto made = make_handler(each, each.timeout.value_or(retries.timeout));
     if (!made) return named(each, made.error());
     retries.executors->set(each.name, std::move(*made), guarded);
   }

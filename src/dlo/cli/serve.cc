@@ -14,17 +14,18 @@
 #include "dlo/cli/audit_head.h"
 #include "dlo/cli/collectors.h"
 #include "dlo/cli/config_file.h"
+#include "dlo/cli/consumers.h"
 #include "dlo/cli/entity_effects.h"
 #include "dlo/cli/last_look.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/outboxes.h"
 #include "dlo/cli/recovery_note.h"
+#include "dlo/cli/reloader.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/server_note.h"
 #include "dlo/cli/signals.h"
 #include "dlo/cli/verbs.h"
 #include "dlo/engine/clock.h"
-#include "dlo/json/writer.h"
 #include "dlo/regex/re2_compiler.h"
 #include "dlo/server/http_server.h"
 #include "dlo/store/office.h"
@@ -33,20 +34,6 @@ namespace dlo::cli {
 namespace {
 
 constexpr std::chrono::hours between_heads{1};
-
-/// Flags win over the configuration.
-void take_flags(Config& config, const ServeArguments& arguments) {
-  const auto set = [&](std::string_view path, const std::string& text) {
-    const std::size_t key = find_key(path);
-    if (auto value = read_value(config_keys()[key], text)) config.set(key, *value, {});
-  };
-  if (!arguments.data.empty()) set("data", arguments.data);
-  if (!arguments.office.empty()) set("office", arguments.office);
-  if (!arguments.listen.empty()) set("server.listen", arguments.listen);
-  if (arguments.plain_http) set("server.plain_http", "true");
-  if (!arguments.certificate.empty()) set("tls.certificate", arguments.certificate);
-  if (!arguments.key.empty()) set("tls.key", arguments.key);
-}
 
 Result<HttpOptions> http_options(const Config& config, const ServeArguments& arguments) {
   const std::string& listen =
@@ -107,88 +94,6 @@ std::string node_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "local";
 }
 
-/// A queue may still be declared: no reason to refuse, and one to speak up.
-void warn_of_redirects(Context& context, const api::Service& service) {
-  for (const Error& each : service.lost_redirects()) {
-    context.err << "dlo: warning: " << each.detail << std::endl;
-  }
-}
-
-/// Takes over what may change while the server runs: all of it, or nothing and the reasons.
-class Reloader {
- public:
-  Reloader(Context& context, const ServeArguments& arguments, Config config, Collectors& collectors,
-           Outboxes& outboxes)
-      : context_(context),
-        arguments_(arguments),
-        collectors_(collectors),
-        outboxes_(outboxes),
-        file_(arguments.config),
-        config_(std::move(config)),
-        in_force_(config_.file_sha256) {}
-
-  void run(api::Service& service, HttpServer& server, Office& office, TimePoint now) {
-    auto reading = load_config(context_, file_);
-    if (!reading) return keep(reading.error().detail);
-    if (!report_problems(context_, file_, *reading))
-      return keep("Correct these, then send SIGHUP again.");
-    take_flags(reading->config, arguments_);
-    // The certificate first: it can be given back, rules that others already decided by cannot.
-    if (auto shown = show_certificate(server, reading->config); !shown) {
-      return keep(shown.error().detail);
-    }
-    auto used = collectors_.use(reading->config.rules);
-    if (used) used = outboxes_.use(reading->config.rules);
-    if (used) used = service.use(reading->config.rules, reading->config.redirects);
-    if (!used) {
-      (void)show_certificate(server, config_);
-      (void)collectors_.use(decides_);
-      (void)outboxes_.use(decides_);
-      return keep(used.error().detail);
-    }
-    decides_ = reading->config.rules;
-    warn_of_redirects(context_, service);
-    for (const std::string& path : needs_restart(config_, reading->config)) {
-      context_.err << "dlo: " << path << " changed; it is taken over when the server is restarted."
-                   << std::endl;
-    }
-    JsonWriter said;
-    said.begin_object().member("before_sha256", in_force_);
-    said.member("after_sha256", reading->config.file_sha256).end_object();
-    const Change note = AddAudit{now, "configuration", "config.reload", file_, said.take()};
-    in_force_ = reading->config.file_sha256;
-    if (const auto noted = office.apply({&note, 1}); !noted) fail(context_, noted.error());
-    context_.out << "Configuration read again; its rules hold from now on." << std::endl;
-  }
-
- private:
-  /// Files may have changed under the same names.
-  Result<void> show_certificate(HttpServer& server, const Config& config) {
-    const std::string& certificate = config.text("tls.certificate");
-    if (certificate.empty() && config_.text("tls.certificate").empty()) return {};
-    if (certificate.empty()) {
-      return Error{Code::refused, "cli.serve",
-                   "tls.certificate is gone; restart the server if it is to speak plain HTTP."};
-    }
-    return server.use_certificate(certificate, config.text("tls.key"));
-  }
-
-  void keep(const std::string& why) {
-    context_.err << "dlo: " << why << std::endl;
-    context_.out << "The configuration was not taken over; everything goes on as before."
-                 << std::endl;
-  }
-
-  Context& context_;
-  const ServeArguments& arguments_;
-  Collectors& collectors_;
-  Outboxes& outboxes_;
-  std::string file_;
-  Config config_;         // as the server was started
-  std::string in_force_;  // the digest of the file whose rules hold
-  ProfileBook decides_{config_.rules};
-};
-
 /// What the configuration says of the service.
 api::ServiceOptions service_options(const Context& context, const Config& config,
                                     const OpenedOffice& opened, const std::string& host) {
@@ -243,6 +148,7 @@ struct Running {
   Office& office;
   const Clock& clock;
   Outboxes& outboxes;
+  Consumers& consumers;
 };
 
 /// Serves until a signal ends it; SIGHUP reads the configuration again.
@@ -260,6 +166,7 @@ void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, R
       }
     }
     context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;
+    running.consumers.ask_to_stop();
     running.service.stop_waiting();
     running.server.stop(drain);
   });
@@ -325,7 +232,10 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   Outboxes outboxes;
   chosen.collected = [&collectors] { return collectors.list(); };
   chosen.relayed = [&outboxes] { return outboxes.list(); };
-  api::Service service(*opened.office, queues->get(), clock, chosen);
+  SourceTimers timers(*opened.office, clock, config.consumers.size());
+  Consumers consumers;
+  chosen.consumed = consumed_sources(config, consumers);
+  api::Service service(timers.office(), queues->get(), clock, chosen);
   for (const Error& trouble : service.troubles()) {
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
   }
@@ -340,16 +250,20 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   const std::string place = opened.place.empty() ? "'" + context.data + "'" : opened.place;
   context.out << "dlo serves the office in " << place << " on " << url
               << "  (health: /healthz; stop with Ctrl-C)" << std::endl;
-  Reloader reloader(context, arguments, config, collectors, outboxes);
+  Reloader reloader(context, arguments, config, {collectors, outboxes, consumers});
   const auto collecting =
       collectors.start(context, config, {service.office(), clock, chosen.origin});
   if (!collecting) return fail(context, collecting.error());
   const auto relaying = outboxes.start(
       context, config, outbox_parts(service, clock, chosen.origin, std::move(escorts)));
   if (!relaying) return fail(context, relaying.error());
+  const auto consuming =
+      consumers.start(context, config, {service.office(), timers, clock, chosen.origin});
+  if (!consuming) return fail(context, consuming.error());
   run_until_stopped(context, signals, reloader,
-                    {service, **server, *opened.office, clock, outboxes},
+                    {service, **server, *opened.office, clock, outboxes, consumers},
                     config.duration("server.drain"));
+  consumers.stop();
   collectors.stop();
   const auto closed = (*queues)->close();
   return closed ? exit_ok : fail(context, closed.error());
@@ -360,8 +274,8 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
 int serve(Context& context, const ServeArguments& arguments) {
   auto reading = load_config(context, arguments.config);
   if (!reading) return fail(context, reading.error());
-  for (ConfigProblem& each : rabbitmq_problems(reading->config)) {
-    reading->problems.push_back(std::move(each));
+  for (auto&& part : {rabbitmq_problems(reading->config), consumer_problems(reading->config)}) {
+    reading->problems.insert(reading->problems.end(), part.begin(), part.end());
   }
   Config& config = reading->config;
   take_flags(config, arguments);

@@ -16,9 +16,14 @@ std::string path_of(const SourceArguments& arguments, const char* act = nullptr)
   return address.text();
 }
 
-/// What is worth a look: paused, a collector that does not collect, a relay that does not send.
+/// What is worth a look: paused, a consumer that does not work, a collector that does not collect,
+/// a relay that does not send.
 std::string state_of(const JsonValue& source) {
   if (is_true(source, "paused")) return "paused";
+  const JsonValue& consumer = member(source, "consumer");
+  const std::string working = text_of(consumer, "state");
+  if (!working.empty() && working != "working") return working;
+  if (!text_of(consumer, "trouble").empty()) return "trouble";
   for (const JsonValue& each : member(source, "collectors").items) {
     const std::string state = text_of(each, "state");
     if (state != "collecting") return state;
@@ -67,15 +72,32 @@ void print_relay(Context& context, const JsonValue& relay) {
               << (trouble.empty() ? "" : ": " + printable(trouble)) << "\n";
 }
 
+void print_consumer(Context& context, const JsonValue& consumer) {
+  const std::string trouble = text_of(consumer, "trouble");
+  const std::string copies = text_of(consumer, "dead_letter_queue");
+  context.out << "consumer  " << text_of(consumer, "broker") << " queue "
+              << printable(text_of(consumer, "queue")) << " by "
+              << printable(text_of(consumer, "handler")) << ", " << text_of(consumer, "state")
+              << ", " << text_of(consumer, "received") << " received, "
+              << text_of(consumer, "succeeded") << " done, " << text_of(consumer, "retried")
+              << " retried, " << text_of(consumer, "dead") << " dead"
+              << (copies.empty() ? "" : ", copies to " + printable(copies))
+              << (trouble.empty() ? "" : ": " + printable(trouble)) << "\n";
+}
+
 void print_source(Context& context, const JsonValue& source) {
   print_one(context, source, "source", [&] {
     for (const JsonMember& each : source.members) {
       const std::string value = text_of(source, each.name);
-      if (value.empty() || each.value.kind == JsonKind::array) continue;
+      const bool is_plain =
+          each.value.kind != JsonKind::array && each.value.kind != JsonKind::object;
+      if (value.empty() || !is_plain) continue;
       context.out << each.name
                   << std::string(each.name.size() < 10 ? 10 - each.name.size() : 1, ' ')
                   << printable(value) << "\n";
     }
+    const JsonValue& consumer = member(source, "consumer");
+    if (consumer.kind == JsonKind::object) print_consumer(context, consumer);
     for (const JsonValue& each : member(source, "collectors").items) print_collector(context, each);
     for (const JsonValue& each : member(source, "relays").items) print_relay(context, each);
   });

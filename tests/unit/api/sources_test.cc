@@ -180,5 +180,56 @@ TEST_F(SourcesTest, WhoeverMayLookMayAskTheRules) {
   EXPECT_EQ(say("POST", "/v1/rules/explain", R"({"error":"x"})", reader).status(), 200);
 }
 
+class ConsumedTest : public SourcesTest {
+ protected:
+  void start() override {
+    consumer_.source = "payment_failed";
+    consumer_.broker = "rabbitmq";
+    consumer_.queue = "payment_failed";
+    consumer_.handler = "http billing";
+    consumer_.profile = "booking+safe";
+    consumer_.dead_letter_queue = "payment_failed_dlq";
+    consumer_.state = "working";
+    consumer_.received = 7;
+    options_.consumed.names = {"payment_failed"};
+    options_.consumed.list = [this] { return std::vector<ConsumedSource>{consumer_}; };
+    options_.consumed.pause = [this](const std::string& source, bool paused) {
+      EXPECT_EQ(source, "payment_failed");
+      consumer_.paused = paused;
+      consumer_.state = paused ? "paused" : "working";
+    };
+    SourcesTest::start();
+  }
+
+  ConsumedSource consumer_;
+};
+
+TEST_F(ConsumedTest, AQueueThatIsHandledHereIsListedWithItsState) {
+  const Told one = get("/v1/sources/payment_failed");
+  EXPECT_EQ(one.at("kind"), "consumed") << one;
+  EXPECT_EQ(one.at("profile"), "booking+safe");
+  EXPECT_EQ(one.at("consumer.queue"), "payment_failed");
+  EXPECT_EQ(one.at("consumer.dead_letter_queue"), "payment_failed_dlq");
+  EXPECT_EQ(one.at("consumer.state"), "working");
+  EXPECT_EQ(one.at("consumer.received"), "7");
+  EXPECT_EQ(ask("POST", "/v1/sources/payment_failed/test").at("works"), "true");
+  consumer_.state = "broker_down";
+  consumer_.trouble = "RabbitMQ cannot be reached";
+  const Told broken = ask("POST", "/v1/sources/payment_failed/test");
+  EXPECT_EQ(broken.at("works"), "false") << broken;
+  EXPECT_TRUE(broken.says("RabbitMQ cannot be reached")) << broken;
+}
+
+TEST_F(ConsumedTest, ItIsPausedForTheNextServerTooAndTheTrailSaysSo) {
+  const auto noted = [&] {
+    return must(office_.extras().ledger->document(paused_kind, "payment_failed")).has_value();
+  };
+  EXPECT_EQ(ask("POST", "/v1/sources/payment_failed/pause").at("paused"), "true");
+  EXPECT_TRUE(noted());
+  EXPECT_TRUE(get("/v1/audit").says("source/payment_failed"));
+  EXPECT_EQ(ask("POST", "/v1/sources/payment_failed/resume").at("paused"), "false");
+  EXPECT_FALSE(noted());
+}
+
 }  // namespace
 }  // namespace dlo::api
