@@ -38,6 +38,7 @@ std::string_view type_of(Code code) {
     case Code::not_found:
       return "Unroutable";
     case Code::full:
+    case Code::disk_full:
       return "NoRoom";
     case Code::timed_out:
       return "NotConfirmed";

@@ -21,6 +21,7 @@ constexpr Millis longest_rest{5'000};
 bool may_be_a_neighbours(const Error& error, bool one_target) {
   switch (error.code) {
     case Code::full:
+    case Code::disk_full:
       return false;
     case Code::not_found:
       return !one_target;

@@ -20,7 +20,7 @@ constexpr std::string_view lock_not_available = "55P03";
 /// The office itself is in trouble, not the record it was given.
 bool is_of_office(const Error& error) noexcept {
   return error.code == Code::unavailable || error.code == Code::timed_out ||
-         error.code == Code::full || error.code == Code::corrupt;
+         error.code == Code::full || error.code == Code::disk_full || error.code == Code::corrupt;
 }
 
 }  // namespace
