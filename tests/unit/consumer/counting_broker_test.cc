@@ -7,6 +7,7 @@
 #include "support/must.h"
 
 #include "dlo/store/memory/memory_office.h"
+#include "dlo/store/passing_office.h"
 
 namespace dlo::testing {
 namespace {
@@ -54,6 +55,27 @@ TEST_F(Counting, AFailureIsCountedBeforeItsMessageIsGivenBack) {  // S1-21
   EXPECT_EQ(second.last_error, "no");
   EXPECT_EQ(second.trail, std::string("\0trail", 6));
   EXPECT_EQ(second.first_attempt_at, noon);
+}
+
+/// An office that takes nothing.
+class Closed final : public PassingOffice {
+ public:
+  using PassingOffice::PassingOffice;
+  Result<std::vector<Applied>> apply(std::span<const Change> /*changes*/) override {
+    return Error{Code::unavailable, "test.office", "on holiday"};
+  }
+};
+
+TEST_F(Counting, WhatCannotBeCountedIsNotGivenBack) {  // GEN-02
+  queue.put("m-1");
+  Closed closed(office);
+  CountingBroker counting(queue.connect(), closed, "payments");
+  const Delivery first = must(counting.receive({1, 1h}, noon)).at(0);
+  const Settlement settlement{first.lease, failed(first)};
+  const auto settled = counting.settle({&settlement, 1}, noon);
+  ASSERT_FALSE(settled);
+  EXPECT_EQ(settled.error().detail, "on holiday");
+  EXPECT_EQ(queue.requeued(), 0U);
 }
 
 TEST_F(Counting, CountsSurviveTheProcess) {
