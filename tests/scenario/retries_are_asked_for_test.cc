@@ -168,6 +168,9 @@ TEST_F(RetriesAskedFor, TheCommandLineSaysWhetherToGoAhead) {
   EXPECT_EQ(over.code, 1) << "not to go ahead";
   EXPECT_NE(over.out.find("PERMANENTLY_FAILED"), std::string::npos) << over.out << over.err;
   EXPECT_EQ(dlo({"retry", "payment", "7"}).code, 1);
+  const auto ids = run_dlo({"list", "source:payment_retry", "-o", "id", "--data", data}).out;
+  const Ended shown = run_dlo({"show", ids.substr(0, ids.find('\n')), "--data", data});
+  EXPECT_NE(shown.out.find("caused by       card declined"), std::string::npos) << shown.out;
   EXPECT_EQ(dlo({"reopen", "payment", "7", "--notes", "new card"}).code, 0);
   EXPECT_EQ(dlo({"retry", "payment", "7"}).code, 0);
   EXPECT_EQ(dlo({"remove", "payment", "7"}).code, 0);

@@ -119,7 +119,8 @@ void print_error(Context& context, const JsonValue& record) {
   line(out, "error type", text_of(failure, "type"));
   line(out, "error", text_of(failure, "text"));
   for (const JsonValue& cause : member(failure, "causes").items) {
-    line(out, "caused by", text_of(cause, "type") + ": " + text_of(cause, "text"));
+    const std::string type = text_of(cause, "type");
+    line(out, "caused by", (type.empty() ? type : type + ": ") + text_of(cause, "text"));
   }
   const JsonValue& group = member(record, "group");
   line(out, "group", text_of(group, "id") + "  " + text_of(group, "title"));
