@@ -48,8 +48,10 @@ struct PoisonQuery {
 /// What the book shows of a record that has an owner.
 [[nodiscard]] PoisonItem poison_item_of(const DeadLetter& record);
 
-/// Poisoned items of a durable runtime, by kind. A view of the office's records that have an owner
-/// and are poisoned; taking one out goes through Office::apply like everything else.
+/// Items of a durable runtime that nobody will run again by itself, by kind. A view of the office's
+/// records that have an owner and are open, whatever they died of: abandoned or lost too often, but
+/// also expired, set aside by hand or reported, for their owner waits all the same. Taking one out
+/// goes through Office::apply like everything else.
 class PoisonBook {
  public:
   virtual ~PoisonBook() = default;
