@@ -11,6 +11,7 @@ namespace dlo::api {
 namespace {
 
 constexpr std::uint64_t most_attempts = 1'000'000;
+constexpr std::size_t longest_name = 1'024;
 
 /// The counters of a message whose attempt number `attempts` has just failed; that failure itself
 /// is counted by the core.
@@ -128,6 +129,22 @@ void read_attempts(JsonFields& fields, Reading& reading) {
   reading.report.counters = counters_after(std::max<std::uint32_t>(attempts, 1));
 }
 
+/// Names stand in every list, count and index: what is larger belongs into the payload.
+void check_names(JsonFields& fields, const TaskReport& reading) {
+  const Message& message = *reading.report.message;
+  const auto check = [&](const char* member, const std::string& name) {
+    if (name.size() <= longest_name) return;
+    fields.complain(member, "has " + std::to_string(name.size()) + " bytes; at most " +
+                                std::to_string(longest_name) + " are possible");
+  };
+  check("source", message.source);
+  check(fields.has("task_id") ? "task_id" : "id", message.id);
+  check("event_type", message.event_type);
+  check("key", message.key);
+  check("correlation_id", message.correlation_id);
+  check("handler", reading.report.handler);
+}
+
 }  // namespace
 
 Message read_sent_message(JsonFields& fields, TimePoint now) {
@@ -169,6 +186,7 @@ Result<Reading> read_report(std::string_view text, TimePoint now, const RetryNam
     }
     read_targets(fields, reading.report.metadata, message->headers);
     reading.report.message = std::move(message);
+    check_names(fields, reading);
     for (const JsonValue& tag : fields.items("tags")) {
       if (tag.kind != JsonKind::string) fields.complain("tags", "must hold strings");
       reading.report.tags.push_back(tag.text());

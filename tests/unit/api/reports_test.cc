@@ -161,6 +161,21 @@ TEST_F(ReportsTest, WhoGetsAMemberWrongIsShownWhatIsRight) {
   EXPECT_EQ(report(R"({"source":"a","error":"x","attempts":-1})").at("detail"), none.at("detail"));
 }
 
+TEST_F(ReportsTest, NamesThatWouldFillEveryListAreRefused) {
+  const std::string most(1'024, 'n');
+  for (const char* member : {"source", "id", "event_type", "key", "correlation_id", "handler"}) {
+    const auto body = [&](const std::string& name) {
+      const std::string source = member == std::string_view("source") ? "" : R"("source":"a",)";
+      return "{" + source + R"("error":"x",")" + member + R"(":")" + name + R"("})";
+    };
+    EXPECT_EQ(report(body(most)).status(), 201) << member;
+    const Told refused = report(body(most + "n"));
+    EXPECT_EQ(refused.status(), 400) << member;
+    EXPECT_TRUE(refused.says(member + std::string(" has 1025 bytes; at most 1024 are possible")))
+        << refused;
+  }
+}
+
 TEST_F(ReportsTest, OtherKindsOfBodiesAre415) {
   EXPECT_EQ(ask("POST", "/v1/dead-letters", "a=b",
                 {{"Content-Type", "application/x-www-form-urlencoded"}})
