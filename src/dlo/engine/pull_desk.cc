@@ -115,10 +115,10 @@ bool PullDesk::bury_expired() {
     if (!deliveries || deliveries->empty()) return false;
     Sorted sorted = sort_out(*with, *deliveries, now);
     for (OutPtr& out : sorted.ready) {  // whoever receives it runs it
-      Plan plan;
-      plan.kind = Plan::Kind::release;
-      plan.ending = ReleasedUnrun{};
-      sorted.ended.push_back({std::move(out), std::move(plan), 0, {}});
+      Ended& unrun = sorted.ended.emplace_back();
+      unrun.out = std::move(out);
+      unrun.plan.kind = Plan::Kind::release;
+      unrun.plan.ending = ReleasedUnrun{};
     }
     // What is not settled comes again when its lease is over.
     if (!finish(sorted.ended, nullptr, now) || sorted.trouble) return false;
