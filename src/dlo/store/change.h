@@ -52,6 +52,8 @@ struct Transition {
   std::optional<std::string> description;
   std::optional<std::string> category;
   std::optional<std::string> rule;
+  std::optional<std::string> policy;  // of the category, unless the message asked for one
+  std::optional<std::uint32_t> limit;
   std::optional<Fingerprint> fingerprint;
   std::optional<TimePoint> next_retry_at;  // also when `claim` may hand it out
   bool clear_next_retry = false;

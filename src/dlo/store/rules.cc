@@ -129,6 +129,8 @@ Result<Standing> apply_transition(const DeadLetter& record, const std::optional<
   set(out.description, transition.description);
   set(out.category, transition.category);
   set(out.rule, transition.rule);
+  set(out.policy, transition.policy);
+  set(out.limit, transition.limit);
   set(out.fingerprint, transition.fingerprint);
   if (transition.clear_next_retry) out.next_retry_at.reset();
   set(out.next_retry_at, transition.next_retry_at);

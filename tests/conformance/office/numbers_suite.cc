@@ -290,6 +290,39 @@ TEST_P(OfficeSuite, RecordsAreCountedByTheKindOfTheirPolicy) {  // S2-25
   }
 }
 
+TEST_P(OfficeSuite, APolicyThatChangesIsCountedAsWhatItIsNow) {  // S2-25
+  const auto expect = [this](PolicyKind kind, const std::string& policy, std::uint32_t limit) {
+    EXPECT_EQ(record(id_of(1)).policy, policy);
+    EXPECT_EQ(record(id_of(1)).limit, limit);
+    const auto counted = must(office().aggregate({})).policies;
+    ASSERT_EQ(counted.size(), 1U) << "in no other place any more";
+    EXPECT_EQ(counted.front().kind, kind);
+    EXPECT_EQ(counted.front().count, 1U);
+  };
+  DeadLetter letter = a_letter(1);
+  letter.policy = "never";
+  letter.limit = 3;
+  append(letter);
+  Transition move = to(Status::pending, 1);
+  move.policy = "linear base=5m";
+  apply_one(move);
+  expect(PolicyKind::linear, "linear base=5m", 3);
+  move.policy = "linear base=7m";
+  apply_one(move);
+  expect(PolicyKind::linear, "linear base=7m", 3);
+  move.policy.reset();
+  move.limit = 0;
+  apply_one(move);
+  expect(PolicyKind::linear, "linear base=7m", 0);
+  move.policy = "never";
+  move.limit = 5;
+  EXPECT_NE(refusal_of({move, to(Status::retrying, 1)}), Code{});
+  expect(PolicyKind::linear, "linear base=7m", 0);
+  apply_one(move);
+  reopen();
+  if (GetParam().durable) expect(PolicyKind::never, "never", 5);
+}
+
 TEST_P(OfficeSuite, WhatBecameOfDeadLettersIsCountedForEver) {  // S2-25
   const auto lifetime = [this] { return must(office().aggregate({})).lifetime; };
   DeadLetter scheduled = a_letter(1);

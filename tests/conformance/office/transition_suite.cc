@@ -135,6 +135,8 @@ TEST_P(OfficeSuite, ATransitionSetsWhatItCarriesAndKeepsTheRest) {
   letter.description = *(all.description = "new description");
   letter.category = *(all.category = "new category");
   letter.rule = *(all.rule = "new rule");
+  letter.policy = *(all.policy = "fixed base=9s");
+  letter.limit = *(all.limit = 77);
   letter.fingerprint = *(all.fingerprint = Fingerprint{group_of(8), "new title", "type"});
   letter.next_retry_at = *(all.next_retry_at = noon + Millis{77});
   letter.resolution = *(all.resolution = Resolution{noon, "ann", "manual", "all good"});

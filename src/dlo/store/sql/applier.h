@@ -31,7 +31,8 @@ inline constexpr const char* where = "office.apply";
 }
 
 [[nodiscard]] inline bool changes_facts(const Transition& t) {
-  return t.failure || t.description || t.rule || t.fingerprint || t.resolution || t.tags;
+  return t.failure || t.description || t.rule || t.policy || t.fingerprint || t.resolution ||
+         t.tags;
 }
 
 /// Status moves look at the head alone; everything else needs what the head does not hold.
