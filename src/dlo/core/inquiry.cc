@@ -67,7 +67,8 @@ Result<Ruled> rules_for(const ProfileBook& rules, const std::string& name, const
 void keep_to(const DeadLetter& record, Ruled& ruled) {
   const CategoryRule* rule = ruled.rule_for(record.category);
   const std::uint32_t limit = rule != nullptr && rule->limit ? *rule->limit : ruled.profile.limit;
-  const RetryPolicy& policy = rule != nullptr && rule->policy ? *rule->policy : ruled.profile.retry;
+  RetryPolicy policy = rule != nullptr && rule->policy ? *rule->policy : ruled.profile.retry;
+  if (rule != nullptr && rule->action == Action::never) policy = {.kind = PolicyKind::never};
   Override kept;
   if (record.limit != 0 && record.limit != limit) {
     kept.limit = record.limit;

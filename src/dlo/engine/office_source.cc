@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dlo/broker/moments.h"
+#include "dlo/core/retry_request.h"
 #include "dlo/engine/record.h"
 
 namespace dlo {
@@ -299,10 +300,17 @@ void OfficeSource::write(const Delivery& delivery, const DeadLetterPtr& record,
   move.failure = record->failure;
   move.category = record->category;
   move.rule = record->rule;
+  // What the message asked for holds for every category.
+  const RetryRequest asked = request_of(record->message->headers);
+  if (!asked.policy) move.policy = record->policy;
+  if (!asked.max_retries) move.limit = record->limit;
   const auto entry = held(delivery.lease);
   if (record->status == Status::waiting) {
     if (entry) move.to = entry->home;  // a dead letter that is retried stays one
-    if (entry && entry->says_category) move.reason = record->category;
+    if (entry && entry->says_category) {
+      move.reason = record->category;
+      move.description = record->description;
+    }
     move.next_retry_at = record->next_retry_at;
   } else {
     move.reason = record->reason;

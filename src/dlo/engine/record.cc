@@ -70,7 +70,6 @@ DeadLetter build_record(const RecordInput& input) {
   record.failure = input.failure;
   record.counters = input.decision.counters;
   record.limit = input.decision.limit.value_or(input.rules.limit_for(record.category));
-  record.policy = print(input.rules.policy_for(record.category));
   record.handler = input.handler;
   record.node = input.origin.node;
   record.build = input.origin.build;
@@ -81,6 +80,7 @@ DeadLetter build_record(const RecordInput& input) {
     record.category = known->category;
     record.rule = known->rule;
   }
+  record.policy = print(input.rules.policy_for(record.category));
   if (const auto* death = std::get_if<DeadLetterAs>(&input.decision.verdict);
       record.message->owner && death != nullptr && death->exhausted) {
     // One number in the book, the SQL views and what the owner is told: whichever count killed it.

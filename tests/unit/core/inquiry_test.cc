@@ -131,6 +131,18 @@ TEST(Inquiry, WhatNoRuleDecidedIsSaidToBeSo) {
   EXPECT_THAT(said_of("unknown", "", std::string(blocked_reason)), HasSubstr("it waits for"));
 }
 
+TEST(Inquiry, ACategoryThatIsNeverRetriedOverridesNothing) {
+  const RuleBook book = book_of("workflow");
+  const Failure failure = failure_saying("Permission denied");
+  const Decision decision = book.after_run({OutcomeKind::failed, failure}, running(1), noon, 0);
+  const DeadLetter record = record_of(book, decision, failure);
+  ASSERT_EQ(record.policy, "never");
+  const Explanation said = asked_about(record);
+  expect_agrees(said, record);
+  EXPECT_EQ(step(said, "override"), "");
+  EXPECT_EQ(said.policy, "never");
+}
+
 TEST(Inquiry, WhoseReplayToAnExecutorFailedIsStillDeadOfWhatItDiedOf) {
   const RuleBook book = book_of("standard");
   const Failure first = failure_saying("amount is negative");

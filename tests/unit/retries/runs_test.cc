@@ -8,6 +8,7 @@
 
 #include "retry_room.h"
 
+#include "dlo/core/inquiry.h"
 #include "dlo/retries/task_book.h"
 
 namespace dlo::testing {
@@ -136,6 +137,54 @@ TEST_P(Runs, TheReasonOfATaskFollowsItsCategory) {
   EXPECT_EQ(record(id).reason, "transient");
   pass(1h);
   EXPECT_EQ(record(id).reason, "exhausted");
+}
+
+TEST_P(Runs, ThePolicyAndTheLimitOfATaskFollowItsCategory) {  // S2-4, S2-10
+  Profile mine = must(ProfileBook{}.find("workflow"));
+  mine.name = profile = "mine";
+  mine.categories["transient"].limit = 5;
+  mine.categories["resource"].limit = 2;
+  mine.categories["resource"].policy = must(parse_policy("fixed base=1m"));
+  ProfileBook rules;
+  rules.set(mine);
+  shelf.use(rules);
+  std::string error;
+  on("llamaindex", [&](const Message&, const RunContext&) { return fails(error); });
+  const RecordId id = report("wf_1", "Permission denied");
+  EXPECT_EQ(record(id).policy, "never");
+  const auto by_hand = [&](const std::string& met) {
+    error = met;
+    clock.advance(1s);
+    retry_by_hand(id);
+    processor().drain();
+    return record(id);
+  };
+  const DeadLetter busy = by_hand("busy, try again later");
+  EXPECT_EQ(busy.category, "transient");
+  EXPECT_EQ(busy.policy, print(mine.retry));
+  EXPECT_EQ(busy.limit, 5U);
+  EXPECT_TRUE(busy.next_retry_at);
+  EXPECT_EQ(busy.description, "a retry is owed") << "no longer what it was denied";
+  EXPECT_EQ(must(explain(rules, {}, {}, {&busy, {}}, clock.now())).because.find("changed"),
+            std::string::npos);
+  const DeadLetter denied = by_hand("Permission denied");
+  EXPECT_EQ(denied.policy, "never");
+  EXPECT_EQ(denied.limit, mine.limit);
+  EXPECT_FALSE(denied.next_retry_at);
+  const DeadLetter full = by_hand("disk quota exceeded");
+  EXPECT_EQ(full.status, Status::exhausted);
+  EXPECT_EQ(full.policy, "fixed base=1m");
+  EXPECT_EQ(full.limit, 2U) << "as its description says: " << full.description;
+}
+
+TEST_P(Runs, WhatATaskAskedForStaysWhateverItFailsOf) {  // S2-18
+  on("llamaindex", [&](const Message&, const RunContext&) { return fails("Permission denied"); });
+  const RecordId id = report("wf_1", "timeout", ask("linear", 7));
+  const std::string policy = record(id).policy;
+  pass(5min);
+  EXPECT_EQ(record(id).category, "permission");
+  EXPECT_EQ(record(id).policy, policy);
+  EXPECT_EQ(record(id).limit, 7U);
 }
 
 TEST_P(Runs, ATaskIsExhaustedOnceHoweverOftenSomebodyTriesAgain) {  // S2-25
