@@ -62,6 +62,10 @@ Transition OfficeSource::ending_of(const Held& held, const Settlement& settlemen
     move.counters = held.counters;
     move.clear_next_retry = true;
     move.resolution = Resolution{now, "engine", "retried", ""};
+    if (held.waited) {
+      move.reason = held.category;
+      move.description = "";
+    }
   } else if (const auto* failed = std::get_if<Failed>(&settlement.ending)) {
     move.counters = failed->counters;
     move.next_retry_at = failed->again_at;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dlo/broker/moments.h"
+#include "dlo/core/dependencies.h"
 #include "dlo/core/retry_request.h"
 #include "dlo/engine/record.h"
 
@@ -98,7 +99,9 @@ OfficeSource::Held OfficeSource::held_of(const Claim& claim) const {
   if (options_.rules) held.rules = options_.rules(claim.record);
   held.metadata = claim.record.metadata;
   held.calls = put_off_.calls();
-  held.says_category = !claim.record.reason.empty() && claim.record.reason == claim.record.category;
+  held.category = claim.record.category;
+  held.says_category = !claim.record.reason.empty() && claim.record.reason == held.category;
+  held.waited = claim.record.reason == waits_reason || claim.record.reason == blocked_reason;
   return held;
 }
 
@@ -307,7 +310,7 @@ void OfficeSource::write(const Delivery& delivery, const DeadLetterPtr& record,
   const auto entry = held(delivery.lease);
   if (record->status == Status::waiting) {
     if (entry) move.to = entry->home;  // a dead letter that is retried stays one
-    if (entry && entry->says_category) {
+    if (entry && (entry->says_category || entry->waited)) {
       move.reason = record->category;
       move.description = record->description;
     }

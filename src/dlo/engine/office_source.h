@@ -82,6 +82,8 @@ class OfficeSource final : public Broker, public RecordWriter {
     std::string metadata{};
     std::uint64_t calls = 0;     // of `put_off_` when it was claimed
     bool says_category = false;  // its reason is no more than its category
+    bool waited = false;         // its reason is that it waits for others, and now it runs
+    std::string category{};
   };
   [[nodiscard]] ClaimFrom from() const;
   void wait_for_work(const ReceiveRequest& request, TimePoint now);

@@ -54,6 +54,9 @@ class Dependencies {
   /// Takes those out that still have to wait; they are given back.
   [[nodiscard]] std::vector<Claim> ready(std::vector<Claim> claims);
 
+  /// It waits, or is blocked: nobody has released it.
+  [[nodiscard]] bool holds(const RecordId& id) const { return ticket_of(id).has_value(); }
+
   struct Numbers {
     std::uint64_t waiting = 0;
     std::uint64_t blocked = 0;

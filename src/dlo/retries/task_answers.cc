@@ -55,10 +55,10 @@ void tell(TaskAnswer& answer, const TaskReport& report, Reported reported) {
   answer.reported = std::move(reported);
 }
 
-void tell_kept(TaskAnswer& answer, const TaskReport& report, DeadLetterPtr kept) {
+void tell_kept(TaskAnswer& answer, const TaskReport& report, DeadLetterPtr kept, bool held) {
   const auto named = depends_on(kept->message->headers);
-  const bool blocked = kept->reason == blocked_reason;
-  const bool waits = blocked || kept->reason == waits_reason;
+  const bool blocked = held && kept->reason == blocked_reason;
+  const bool waits = blocked || (held && kept->reason == waits_reason);
   answer.policy = kept->policy;
   answer.next_retry_at = waits ? std::nullopt : kept->next_retry_at;
   answer.waits_for = waits ? named : std::vector<std::string>{};

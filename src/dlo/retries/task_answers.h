@@ -18,7 +18,7 @@ void refuse(TaskAnswer& answer, Error error);
 void tell(TaskAnswer& answer, const TaskReport& report, Reported reported);
 
 /// It was handed over before: what the office goes by is what it has, whatever this report asks
-/// for. Comes after `tell`.
-void tell_kept(TaskAnswer& answer, const TaskReport& report, DeadLetterPtr kept);
+/// for. `held`: it waits for others, and nobody has released it. Comes after `tell`.
+void tell_kept(TaskAnswer& answer, const TaskReport& report, DeadLetterPtr kept, bool held);
 
 }  // namespace dlo

@@ -157,8 +157,13 @@ void TaskDesk::told(TaskAnswer& answer, const TaskReport& report, Reported repor
   if (!merged) return;
   // If that cannot be read now it stays with what was decided.
   if (auto detail = parts_.office.get(*answer.id)) {
-    tell_kept(answer, report, std::make_shared<DeadLetter>(std::move(detail->record)));
+    tell_kept(answer, report, std::make_shared<DeadLetter>(std::move(detail->record)),
+              is_held(*answer.id));
   }
+}
+
+bool TaskDesk::is_held(const RecordId& id) const {
+  return parts_.dependencies != nullptr && parts_.dependencies->holds(id);
 }
 
 bool TaskDesk::is_repeat(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,
@@ -172,7 +177,8 @@ bool TaskDesk::is_repeat(ReportDesk& desk, const TaskReport& report, TaskAnswer&
   reported.effect = Effect::merged;
   TaskAnswer told = answer;
   tell(told, report, std::move(reported));
-  tell_kept(told, report, std::make_shared<DeadLetter>(std::move(detail->record)));
+  tell_kept(told, report, std::make_shared<DeadLetter>(std::move(detail->record)),
+            is_held(drawn.id));
   std::vector<Change> changes;
   if (also) also(told, changes);
   if (!changes.empty()) {
@@ -231,7 +237,7 @@ bool TaskDesk::put_on_shelf(ReportDesk& desk, const TaskReport& report, TaskAnsw
   tell(answer, report, std::move(reported));
   if (!merged) return true;
   if (const auto there = shelf_.find(to_string(*answer.id))) {
-    tell_kept(answer, report, there->record);
+    tell_kept(answer, report, there->record, false);
   }
   return true;
 }

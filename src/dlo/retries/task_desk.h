@@ -79,6 +79,8 @@ class TaskDesk {
                      const Also& also);
   void write_one(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer, const Also& also);
   void told(TaskAnswer& answer, const TaskReport& report, Reported reported);
+  /// It waits for others, and nobody has released it.
+  [[nodiscard]] bool is_held(const RecordId& id) const;
   /// True: the office has this very failure already, and `answer` says as what. Writes nothing but
   /// what `also` adds.
   [[nodiscard]] bool is_repeat(ReportDesk& desk, const TaskReport& report, TaskAnswer& answer,

@@ -211,6 +211,42 @@ TEST_P(DependenciesTest, ARetryByHandReleasesIt) {
   EXPECT_EQ(must(office().aggregate({})).lifetime.manually_retried, 2U);
 }
 
+TEST_P(DependenciesTest, WhatIsReleasedByHandIsNoLongerSaidToWait) {
+  bool well = false;
+  on("llamaindex", [&](const Message& task, const RunContext&) {
+    ran_.push_back(task.id);
+    return well ? works() : testing::fails("busy");
+  });
+  report("a", {}, "never");
+  report("b", {"a"}, "linear");
+  report("c", {"z"}, "linear");
+  clock.advance(24h);
+  run();
+  EXPECT_EQ(task("b").reason, "Waits");
+  EXPECT_EQ(task("c").reason, "Blocked");
+  for (const char* each : {"b", "c"}) {
+    const Names named{each == std::string("b") ? "a" : "z"};
+    EXPECT_EQ(report(each, named, "linear").waits_for, named);
+    must(book().retry(each));
+    EXPECT_EQ(report(each, named, "linear").waits_for, Names{}) << "released, though not run yet";
+    EXPECT_EQ(run(), Names{each});
+    const DeadLetter failed = task(each);
+    EXPECT_EQ(failed.reason, failed.category);
+    EXPECT_EQ(failed.description, "a retry is owed");
+    const TaskAnswer repeat = report(each, named, "linear");
+    EXPECT_EQ(repeat.waits_for, Names{});
+    EXPECT_EQ(repeat.next_retry_at, failed.next_retry_at);
+    EXPECT_TRUE(repeat.next_retry_at);
+  }
+  well = true;
+  report("d", {"a"});
+  must(book().retry("d"));
+  EXPECT_EQ(run(), Names{"d"});
+  EXPECT_EQ(task("d").status, Status::resolved);
+  EXPECT_EQ(task("d").reason, task("d").category);
+  EXPECT_EQ(task("d").description, "");
+}
+
 TEST_P(DependenciesTest, OneThatIsArchivedItselfWaitsNoLonger) {
   report("a", {}, "linear");
   report("b", {"a"});
