@@ -1,3 +1,4 @@
+#include "dlo/core/profile.h"
 #include "dlo/store/rules.h"
 
 namespace dlo {
@@ -8,11 +9,19 @@ bool is_back_from_a_replay(const DeadLetter* before, const DeadLetter& after) {
          before->status == Status::replaying;
 }
 
+/// A retry by hand of one that had been exhausted before: its record says more than what it failed
+/// of, and has been tried more often than its limit allows. A crash is told as one either way.
+bool was_exhausted(const DeadLetter& before, const DeadLetter& after) {
+  if (before.status != Status::retrying) return false;
+  if (before.reason == after.reason) return true;
+  const bool ended = before.reason != before.category || before.category == crash_category;
+  return ended && before.counters.retry > before.limit;
+}
+
 bool is_exhausted_now(const DeadLetter* before, const DeadLetter& after) {
   if (after.status != Status::exhausted || is_back_from_a_replay(before, after)) return false;
   if (before == nullptr || before->occurrence != after.occurrence) return true;
-  // A retry by hand of one that had been exhausted before: that is still what its record says.
-  if (before->status == Status::retrying && before->reason == after.reason) return false;
+  if (was_exhausted(*before, after)) return false;
   return is_live(before->status) ||
          (is_open(before->status) && before->status != Status::exhausted);
 }

@@ -134,6 +134,39 @@ TEST_P(InterruptedRetries, ManyKillsEndATaskUnderEitherProfile) {  // I7, R2-5
   }
 }
 
+TEST_P(InterruptedRetries, ATaskIsExhaustedOnceWhetherItFailsOrIsKilled) {  // S2-25
+  on("llamaindex", [](const Message&, const RunContext&) { return fails("timeout"); });
+  const auto exhausted = [&] { return must(office().aggregate({})).lifetime.exhausted; };
+  const RecordId id = report("wf_1", "timeout", ask("immediate", 1));
+  die_running();
+  processor().drain();
+  ASSERT_EQ(status(id), Status::exhausted);
+  EXPECT_EQ(record(id).reason, "crash");
+  EXPECT_EQ(exhausted(), 1U);
+  retry_by_hand(id);
+  processor().drain();
+  EXPECT_EQ(record(id).reason, "exhausted");
+  EXPECT_EQ(exhausted(), 1U) << "by hand, and it failed";
+  retry_by_hand(id);
+  die_running();
+  processor().drain();
+  ASSERT_EQ(status(id), Status::exhausted);
+  EXPECT_EQ(exhausted(), 1U) << "by hand, and it was killed";
+}
+
+TEST_P(InterruptedRetries, ATaskKilledBeyondItsLimitIsExhaustedAllTheSame) {  // S2-25
+  on("llamaindex", [](const Message&, const RunContext&) { return fails("timeout"); });
+  const RecordId id = report("wf_1", "timeout", ask("fixed base=1m", 3));
+  for (int n = 0; n < 2; ++n) {
+    clock.advance(1min);
+    die_running();
+    processor().drain();
+  }
+  ASSERT_EQ(status(id), Status::exhausted);
+  EXPECT_EQ(record(id).counters.retry, 4U) << "kills do not count until there are too many";
+  EXPECT_EQ(must(office().aggregate({})).lifetime.exhausted, 1U);
+}
+
 TEST_P(InterruptedRetries, ATaskThatWorkedAndWasOpenedAgainIsNoSuspect) {
   on("llamaindex", [](const Message&, const RunContext&) { return works(); });
   const RecordId id = report("wf_1", "timeout");
