@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,13 @@ template <typename Enum>
 Enum read_enum(JsonFields& fields, std::string_view name, Enum otherwise) {
   const auto found = fields.choice(name, json_names<Enum>);
   return found ? static_cast<Enum>(*found) : otherwise;
+}
+
+/// `medium` is what others call normal (S2-51).
+Priority read_priority(JsonFields& fields) {
+  constexpr std::array<std::string_view, 4> names = {"low", "medium", "normal", "high"};
+  const auto found = fields.choice("priority", names).value_or(1);
+  return found == 0 ? Priority::low : found == 3 ? Priority::high : Priority::normal;
 }
 
 Id128 read_id(JsonFields& fields, std::string_view name) {
@@ -110,9 +119,7 @@ Message read_message(JsonFields& fields) {
   message.content_type = fields.text("content_type");
   message.enqueued_at = fields.time("enqueued_at").value_or(TimePoint{});
   message.expires_at = fields.time("expires_at");
-  const JsonValue* const priority = fields.find("priority");
-  const bool medium = priority != nullptr && priority->text() == "medium";  // S2-51
-  if (!medium) message.priority = read_enum(fields, "priority", Priority::normal);
+  message.priority = read_priority(fields);
   inside(fields, "owner", [&message](JsonFields& owner) { message.owner = read_owner(owner); });
   message.headers = read_headers(fields);
   message.payload = fields.bytes("payload");

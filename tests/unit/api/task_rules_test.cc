@@ -107,7 +107,9 @@ TEST_F(TaskRules, MediumIsTheUsualPriority) {  // S2-51
   const Told told = report(R"("task":{},"error":"busy","priority":"medium")");
   ASSERT_EQ(told.status(), 201) << told;
   EXPECT_EQ(get("/v1/dead-letters/" + told.at("id")).at("message.priority"), "normal");
-  EXPECT_EQ(report(R"("task":{},"error":"busy","priority":"urgent")").status(), 400);
+  const Told wrong = report(R"("task":{},"error":"busy","priority":"urgent")");
+  EXPECT_EQ(wrong.status(), 400);
+  EXPECT_TRUE(wrong.says("low, medium, normal, high")) << wrong;
 }
 
 TEST_F(TaskRules, APolicyThatIsNamedKeepsTheJitterOfTheSafeProfile) {  // R12
