@@ -286,5 +286,45 @@ TEST(AClockThatWasSet, IsToldByDumpAndByRepairIfThatWasLost) {
   EXPECT_NE(told.find("somebody set the clock"), std::string::npos) << told;
 }
 
+// It read the clock, waited for a lock or for room, and others called meanwhile.
+TEST(ALateCaller, IsNoClockThatWentBack) {
+  embedded::Holdings holdings;
+  holdings.declare({0, false, Shop::jobs()});
+  holdings.begin_work(noon);
+  std::vector<embedded::Lease*> nobody;
+  embedded::PublishTail tail;
+  tail.slot = holdings.take_slot(false);
+  tail.now = tail.due = noon;
+  holdings.advance(noon, nobody);
+  holdings.put(tail, {{1, 64}, 1}, 10, 0);
+  holdings.arrive(tail.slot, noon);
+  const auto since = holdings.slots()[tail.slot].time();
+  const Instant latest = noon + 70s;
+  for (const Millis late : {Millis{2s}, Millis{30s}, Millis{60s}}) {
+    holdings.advance(latest, nobody);
+    holdings.advance(noon + 70s - late, nobody);
+    EXPECT_EQ(holdings.slots()[tail.slot].time(), since) << late.count();
+    EXPECT_EQ(holdings.latest_instant(), latest) << late.count();
+  }
+}
+
+TEST(ALateCaller, MakesNobodyOlder) {
+  auto options = Shop::jobs();
+  options.ageing = 10s;
+  Shop shop(options);
+  shop.open();
+  const auto send = [&](const std::string& id, Priority priority, TimePoint now) {
+    Publication one;
+    one.message = std::make_shared<const Message>(Message{.id = id, .priority = priority});
+    must(shop.queue->publish({&one, 1}, now));
+  };
+  send("low", Priority::low, noon);
+  (void)must(shop.queue->stats(noon + 20s));
+  (void)must(shop.queue->stats(noon + 4s));  // and so 16 seconds late
+  send("high", Priority::high, noon + 5s);
+  // Five seconds older, and twenty would be needed.
+  EXPECT_EQ(shop.take_ids(2, noon + 20s), (Ids{"high", "low"}));
+}
+
 }  // namespace
 }  // namespace dlo::testing

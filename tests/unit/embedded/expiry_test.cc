@@ -236,5 +236,27 @@ TEST(Housekeeping, ThatIsBehindIsWaitedForALittle) {
   shop.disk->set_fault({});
 }
 
+// Its delay is cut at its expiry, which another caller has seen and this one has not.
+TEST(Expiry, IsSeenByWhoReadTheClockBeforeTheOneWhoEndedTheDelay) {
+  for (const Millis late : {Millis{1}, Millis{5}, Millis{3s}}) {
+    for (const bool drops : {true, false}) {
+      SCOPED_TRACE(std::to_string(late.count()) + (drops ? ", dropped" : ", kept"));
+      Shop shop(short_lived(drops));
+      shop.open();
+      SourceOptions other;
+      other.source = "other";
+      const auto beside = must(shop.queues->declare(other));
+      Publication delayed;
+      delayed.message = std::make_shared<const Message>(Message{.id = "delayed"});
+      delayed.delay = 1h;
+      must(shop.queue->publish({&delayed, 1}, noon));
+      must(beside->stats(noon + 10s));
+      const auto got = shop.take(1, noon + 10s - late);
+      ASSERT_EQ(got.size(), drops ? 0U : 1U) << "an hour early, and alive";
+      for (const auto& each : got) EXPECT_TRUE(each.expired);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dlo::testing

@@ -157,7 +157,8 @@ class Depot {
   Result<void> wait_for_room(bool essential);
   void notice(const Error& error);
   void admit(std::uint64_t durable, TimePoint now);
-  void advance(const Instant& now);
+  /// `now` becomes the moment to decide by: not before what somebody else has already seen.
+  void advance(Instant& now);
   void note_clock();
   Result<void> end_leases(const std::vector<Lease*>& leases, const Instant& now);
   /// Leases that ran out stay so if the process dies. For calls that write nothing else.
@@ -177,10 +178,10 @@ class Depot {
   [[nodiscard]] Claim claim_of(SlotNumber number) const;
   [[nodiscard]] std::vector<Claim> first_of(const QueueState& queue, std::size_t count) const;
   std::optional<TimePoint> age_of(const std::vector<Claim>& claims);
-  Result<std::vector<Claim>> claim(QueueState& queue, const ReceiveRequest& request,
-                                   const Instant& now, std::uint64_t& sequence);
+  Result<std::vector<Claim>> claim(QueueState& queue, const ReceiveRequest& request, Instant& now,
+                                   std::uint64_t& sequence);
   Result<std::vector<Claim>> claim_expired(QueueState& queue, const ReceiveRequest& request,
-                                           const Instant& now, std::uint64_t& sequence);
+                                           Instant& now, std::uint64_t& sequence);
   Result<std::vector<Claim>> claim_these(const std::vector<SlotNumber>& slots,
                                          const ReceiveRequest& request, const Instant& now,
                                          std::uint64_t& sequence);
@@ -199,7 +200,7 @@ class Depot {
   void fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded);
   void deliver(const std::string& source, const std::vector<Claim>& claims,
                std::vector<Loaded>& loaded, TimePoint now, std::vector<Delivery>& out);
-  Result<void> drop_expired(const std::vector<Claim>& expired, const Instant& instant);
+  Result<void> drop_expired(const std::vector<Claim>& expired, Instant instant);
 
   // settling
   Ended decide(Lease& lease, const Ending& ending, TimePoint now);

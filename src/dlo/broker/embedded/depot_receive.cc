@@ -38,7 +38,7 @@ Depot::Claim Depot::claim_of(SlotNumber number) const {
 
 // Takes what is next.
 Result<std::vector<Depot::Claim>> Depot::claim(QueueState& queue, const ReceiveRequest& request,
-                                               const Instant& now, std::uint64_t& sequence) {
+                                               Instant& now, std::uint64_t& sequence) {
   advance(now);
   std::vector<SlotNumber> slots;
   if (queue.totals.paused) return claim_these(slots, request, now, sequence);
@@ -54,8 +54,7 @@ Result<std::vector<Depot::Claim>> Depot::claim(QueueState& queue, const ReceiveR
 
 // Takes what has expired, wherever it stands, also while the queue is paused: a slice at a time.
 Result<std::vector<Depot::Claim>> Depot::claim_expired(QueueState& queue,
-                                                       const ReceiveRequest& request,
-                                                       const Instant& now,
+                                                       const ReceiveRequest& request, Instant& now,
                                                        std::uint64_t& sequence) {
   if (const auto room = wait_for_room(true); !room) return room.error();
   while (true) {
@@ -300,7 +299,7 @@ void Depot::deliver(const std::string& source, const std::vector<Claim>& claims,
   }
 }
 
-Result<void> Depot::drop_expired(const std::vector<Claim>& expired, const Instant& instant) {
+Result<void> Depot::drop_expired(const std::vector<Claim>& expired, Instant instant) {
   if (expired.empty()) return {};
   Lock lock(mutex_);
   advance(instant);  // somebody may have set the clock meanwhile

@@ -165,7 +165,8 @@ class Holdings {
   void clock_was_set(Millis by) noexcept;
   /// ... by so much altogether, in this life of the queues and those before.
   [[nodiscard]] Millis clock_set_by() const noexcept { return set_by_; }
-  /// Ends delays. Leases that ran out are listed, for their ends have to be written down.
+  /// Ends delays. Leases that ran out are listed, for their ends have to be written down. A caller
+  /// may be late, and others have called since it read the clock: it is as late as they said.
   /// Of very many that are due at once some are left for the next call.
   void advance(const Instant& now, std::vector<Lease*>& ran_out);
   /// Some were left: every call ends a slice of them.
@@ -236,6 +237,9 @@ class Holdings {
 
   // Callers that read one clock disagree by a little; only more than this is a jump.
   static constexpr std::uint64_t slack = 1000;
+  // Whoever waited for a lock or for room says what time it was before: both clocks are behind by
+  // as much. No clock went back then; virtual time may, and by more.
+  static constexpr Millis latest_caller{60'000};
 
   Slots slots_;
   Leases leases_;
@@ -245,6 +249,7 @@ class Holdings {
   Millis set_by_{0};          // wall clock - even clock
   std::uint64_t latest_ = 0;  // by the even clock; 0: nobody said yet
   TimePoint latest_steady_ = TimePoint::min();
+  bool heard_ = false;  // a caller has said what the steady clock shows
   Drift drift_;
   std::uint64_t next_delay_ = end_of_time;  // no delay ends before
   bool leases_behind_ = false;              // some ran out and were left

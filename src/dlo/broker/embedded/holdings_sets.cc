@@ -168,6 +168,7 @@ void Holdings::begin_work(TimePoint now) {
   std::vector<Lease*> nobody;
   advance(Instant(now), nobody);
   drift_ = {};  // callers have a steady clock, too: its first reading counts
+  heard_ = false;
   working_ = true;
   for (auto& queue : queues_) {
     if (queue) line_up(*queue, now);

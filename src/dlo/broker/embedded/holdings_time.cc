@@ -10,22 +10,23 @@ namespace dlo::embedded {
 void Holdings::advance(const Instant& now, std::vector<Lease*>& ran_out) {
   if (const auto by = drift_.since_last(now); by != Millis{0}) clock_was_set(by);
   const auto moment = even(now.wall);
-  if (moment + slack < latest_) {
+  // (More than that no caller is late: the next life's clock may have begun elsewhere.)
+  const bool late = std::exchange(heard_, true) && now.steady < latest_steady_ &&
+                    latest_steady_ - now.steady <= latest_caller;
+  if (!late && moment + slack < latest_) {
     clock_went_back(latest_ - moment);
     latest_ = moment;
   }
   latest_ = std::max(latest_, moment);
-  // No clock of a machine does this; the next life's may have begun elsewhere.
-  const bool elsewhere = latest_steady_ > now.steady && latest_steady_ - now.steady > Millis{slack};
-  latest_steady_ = elsewhere ? now.steady : std::max(latest_steady_, now.steady);
+  if (!late) latest_steady_ = now.steady;
   if (unlooked_ != no_slot) [[unlikely]]
-    end_delays_of_expired(now.wall);
-  if (moment >= next_delay_) end_delays(moment);
+    end_delays_of_expired(latest());
+  if (latest_ >= next_delay_) end_delays(latest_);
   constexpr std::size_t at_once = 512;  // their ends are written: more work than a delay
   const auto over = [&](std::uint32_t index, TimePoint /*due*/) {
     ran_out.push_back(&leases_[index]);
   };
-  leases_behind_ = !leases_.timing().advance(now.steady, over, at_once);
+  leases_behind_ = !leases_.timing().advance(latest_steady_, over, at_once);
 }
 
 std::uint64_t Holdings::even(TimePoint at) const noexcept {
