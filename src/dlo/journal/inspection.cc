@@ -257,6 +257,7 @@ Result<bool> Inspection::Walk::is_used(Segment& segment) {
 Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
   if (before_ != 0 && segment->number != before_ + 1) last_group_.reset();
   before_ = segment->number;
+  to_.sealed = false;  // a stop that was followed by a start says nothing of this one
   if (const auto first = first_in_.find(segment->number); first != first_in_.end()) {
     if (!expected_ || first->second > *expected_) expect(first->second);
   }

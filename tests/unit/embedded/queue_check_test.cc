@@ -268,5 +268,31 @@ TEST(AMissingSegment, IsAnError) {
   EXPECT_EQ(error->code, Code::corrupt);
 }
 
+TEST(QueueCheck, TellsATornFirstWriteAfterACleanStopFromDamage) {
+  for (const bool cut : {false, true}) {
+    Shop shop;
+    fill(shop, 20);
+    shop.close();
+    shop.open();
+    shop.publish("torn");
+    shop.shut();
+    const std::string name = "000000000002.seg";
+    const std::string before = shop.disk->bytes(name);
+    const auto end = before.find_last_not_of('\0');
+    for (std::size_t left = 64; left < end; left += 4) {
+      SCOPED_TRACE(std::to_string(left) + (cut ? " bytes left" : " bytes, then zeros"));
+      std::string& bytes = shop.disk->bytes(name) = before.substr(0, left);
+      if (!cut) bytes.resize(before.size());
+      const auto check = must(check_queues(*shop.disk));
+      EXPECT_TRUE(check.damages.empty()) << check.damages.front().what;
+      EXPECT_FALSE(check.clean) << "it was started since";
+      EXPECT_EQ(check.verified, 7U);
+    }
+    shop.disk->bytes(name) = before.substr(0, 120) + std::string(before.size() - 120, '\0');
+    EXPECT_GT(must(check_queues(*shop.disk)).unfinished, 0U);
+    EXPECT_FALSE(shop.try_open()) << "nobody was told of it";
+  }
+}
+
 }  // namespace
 }  // namespace dlo::testing
