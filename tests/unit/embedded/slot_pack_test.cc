@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,12 +12,15 @@
 #include "unit/embedded/shop.h"
 
 #include "dlo/broker/embedded/checkpoint_chunks.h"
+#include "dlo/broker/embedded/queue_check.h"
+#include "dlo/broker/embedded/repair.h"
 #include "dlo/journal/crc32c.h"
 
 namespace dlo::embedded {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::must;
 using testing::noon;
 using Block = std::vector<Slot>;
 
@@ -153,6 +157,28 @@ TEST(Checkpoint, OfALaterVersionIsNotCalledDamaged) {
   ASSERT_TRUE(error);
   EXPECT_NE(error->detail.find("A newer dlo has written it"), std::string::npos) << error->detail;
   EXPECT_EQ(error->detail.find("damaged"), std::string::npos) << error->detail;
+}
+
+TEST(Checkpoint, OfALaterVersionIsNotReplacedByARepair) {
+  testing::Shop shop;
+  shop.open();
+  shop.publish("m");
+  shop.close();
+  shop.disk->bytes(checkpoint_format::file_name)[7] = '8';
+  std::map<std::string, std::string> before;
+  for (const auto& name : must(shop.disk->list())) before[name] = shop.disk->bytes(name);
+  const auto repair = repair_queues(*shop.disk, testing::noon, true);
+  ASSERT_FALSE(repair);
+  EXPECT_EQ(repair.error().code, Code::refused);
+  std::map<std::string, std::string> after;
+  for (const auto& name : must(shop.disk->list())) after[name] = shop.disk->bytes(name);
+  EXPECT_EQ(after, before);
+  const auto check = check_queues(*shop.disk);
+  ASSERT_FALSE(check) << "whose advice would be to repair it";
+  EXPECT_NE(check.error().detail.find("nothing to repair"), std::string::npos);
+  int messages = 0;
+  must(dump_queues(*shop.disk, [&](const DumpedRecord& each) { messages += each.there; }));
+  EXPECT_EQ(messages, 1);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ bool is_newer(std::string_view head) {
 }
 
 Error newer(const FileSystem& files, char version) {
-  return Error{Code::corrupt, "embedded.open",
+  return Error{Code::refused, "embedded.open",
                files.describe(file_name) + ": the checkpoint has version " + version +
                    " and this dlo knows versions up to " + magic[7] +
                    ". A newer dlo has written it: use that one. Nothing was changed, and there is "

@@ -79,7 +79,8 @@ const char* name_of(Fate fate) noexcept {
 Result<MessageFates> MessageFates::read(FileSystem& files) {
   MessageFates fates;
   const auto checkpoint = load_checkpoint(files, fates.holdings_);
-  if (!checkpoint && checkpoint.error().code != Code::corrupt) return checkpoint.error();
+  const auto why = checkpoint ? Code::corrupt : checkpoint.error().code;
+  if (why != Code::corrupt && why != Code::refused) return checkpoint.error();
   fates.known_ = checkpoint.has_value();
   const bool begun = checkpoint && checkpoint->has_value();
   const std::uint64_t from = begun ? (*checkpoint)->position.sequence : 0;
