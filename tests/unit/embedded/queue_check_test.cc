@@ -294,5 +294,43 @@ TEST(QueueCheck, TellsATornFirstWriteAfterACleanStopFromDamage) {
   }
 }
 
+TEST(QueueDump, FindsWhatIsWholeBehindDamageInItsGroup) {
+  Shop shop;
+  shop.open();
+  std::vector<Publication> batch(20);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    batch[i].message = std::make_shared<const Message>(
+        Message{.id = "b-" + std::to_string(i), .payload = std::string(100, '.')});
+  }
+  must(shop.queue->publish(batch, noon));
+  for (const auto& each : shop.take(2)) shop.end(each, Completed{});
+  const auto third = shop.take(1);
+  shop.end(third.at(0), Shop::failed(third[0], noon, 1h));
+  shop.close();
+  std::string& bytes = shop.disk->bytes("000000000001.seg");
+  const auto at = bytes.find("b-5");
+  bytes.replace(at - 60, 200, 200, '?');  // the lengths that lead on are among it
+  for (const bool repaired : {false, true}) {
+    if (repaired) must(repair_queues(*shop.disk, noon, true));
+    std::map<std::string, int> there;
+    std::map<std::string, std::string> states;
+    must(dump_queues(*shop.disk, [&](const DumpedRecord& record) {
+      if (!record.message) return;
+      states[record.message->id] = record.state;
+      if (record.there) ++there[record.message->id];
+    }));
+    const auto check = must(check_queues(*shop.disk));
+    EXPECT_GT(check.verified, 10U);
+    std::size_t listed = 0;
+    for (const auto& [id, times] : there) {
+      EXPECT_EQ(times, 1) << id;
+      listed += id != "b-0" && id != "b-1";
+    }
+    EXPECT_EQ(listed, check.verified);
+    EXPECT_EQ(states["b-19"], repaired ? "ready" : "unknown");
+    EXPECT_EQ(states["b-0"], "completed");
+  }
+}
+
 }  // namespace
 }  // namespace dlo::testing

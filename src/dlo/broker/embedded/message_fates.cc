@@ -5,7 +5,6 @@
 #include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/records.h"
 #include "dlo/broker/embedded/replay.h"
-#include "dlo/journal/inspection.h"
 
 namespace dlo::embedded {
 namespace {
@@ -95,10 +94,12 @@ Result<MessageFates> MessageFates::read(FileSystem& files) {
   // A record that is missing may have ended anybody.
   fates.known_ = fates.known_ && journal.damages.empty();
   fates.conclude();
+  if (!journal.damages.empty() || !journal.quarantined.empty()) fates.find_hidden(journal);
   return fates;
 }
 
 void MessageFates::put(SlotNumber slot, std::uint64_t sequence, Fate former) {
+  if (!known_) left_.insert(slot);
   const auto [found, fresh] = current_.try_emplace(slot, entries_.size());
   if (!fresh) {
     entries_[found->second].fate = former;
@@ -108,6 +109,7 @@ void MessageFates::put(SlotNumber slot, std::uint64_t sequence, Fate former) {
 }
 
 void MessageFates::end(SlotNumber slot, Fate fate) {
+  if (!known_) left_.insert(slot);
   const auto found = current_.find(slot);
   if (found == current_.end()) return;
   entries_[found->second].fate = fate;
@@ -135,20 +137,44 @@ void MessageFates::note(const dlo::Entry& record) {
 void MessageFates::conclude() {
   for (const auto& [slot, place] : current_) {
     if (!known_) continue;
-    Fate& fate = entries_[place].fate;
-    fate = Fate::gone;
-    if (slot >= holdings_.slots().size()) continue;
-    const Slot& held = holdings_.slots()[slot];
-    fate = fate_of(held.place);
-    // While a journal is read back nobody is told apart from those whose delay is over.
-    if (fate == Fate::ready && holdings_.is_early(slot)) fate = Fate::delayed;
+    entries_[place].fate = slot < holdings_.slots().size() ? fate_in(slot) : Fate::gone;
   }
 }
 
+Fate MessageFates::fate_in(SlotNumber slot) const noexcept {
+  const Fate fate = fate_of(holdings_.slots()[slot].place);
+  // While a journal is read back nobody is told apart from those whose delay is over.
+  return fate == Fate::ready && holdings_.is_early(slot) ? Fate::delayed : fate;
+}
+
+/// By their address, as receiving does.
+void MessageFates::find_hidden(Inspection& journal) {
+  std::vector<Entry> found;
+  const auto met = [&](std::uint64_t sequence) {
+    const auto at = std::lower_bound(entries_.begin(), entries_.end(), sequence, before);
+    return at != entries_.end() && at->sequence == sequence;
+  };
+  for (SlotNumber slot = 0; slot < holdings_.slots().size(); ++slot) {
+    const Slot& held = holdings_.slots()[slot];
+    if (held.place == Place::free || left_.contains(slot)) continue;
+    std::optional<Address> body = holdings_.address_of(slot);
+    if (held.has_state) {
+      journal.read({&*body, 1}, [&](std::size_t, const Result<std::string_view>& record) {
+        const auto state = record ? decode_state(*record) : std::nullopt;
+        body = state ? std::optional(state->body) : std::nullopt;
+      });
+    }
+    if (!body || met(body->sequence)) continue;
+    hidden_.push_back(*body);
+    found.push_back({body->sequence, slot, known_ ? fate_in(slot) : Fate::unknown});
+  }
+  entries_.insert(entries_.end(), found.begin(), found.end());
+  std::sort(entries_.begin(), entries_.end(),
+            [](const Entry& a, const Entry& b) { return a.sequence < b.sequence; });
+}
+
 MessageFates::Found MessageFates::of(std::uint64_t sequence) {
-  const auto found =
-      std::lower_bound(entries_.begin(), entries_.end(), sequence,
-                       [](const Entry& each, std::uint64_t at) { return each.sequence < at; });
+  const auto found = std::lower_bound(entries_.begin(), entries_.end(), sequence, before);
   if (found == entries_.end() || found->sequence != sequence) return {};
   Found answer{found->fate, {}};
   if (answer.fate != Fate::unknown && is_there(answer.fate)) {

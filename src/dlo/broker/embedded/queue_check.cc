@@ -233,6 +233,13 @@ Result<std::vector<Damage>> dump_queues(FileSystem& files,
     return {};
   });
   if (!walked) return walked.error();
+  const auto& hidden = fates->hidden();
+  journal.read(hidden, [&](std::size_t i, const Result<std::string_view>& record) {
+    const auto stored = record ? decode_published(*record) : std::nullopt;
+    if (!stored) return;
+    const auto type = stored->tail.position ? RecordType::relocated : RecordType::published;
+    dump({hidden[i].sequence, static_cast<std::uint8_t>(type), *record, hidden[i].location});
+  });
   return std::move(journal.damages);
 }
 

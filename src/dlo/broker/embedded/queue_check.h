@@ -49,8 +49,9 @@ struct DumpedRecord {
   bool there = false;                      // it is still in a queue, or may be
 };
 
-/// Every whole record of a journal of queues, in order, past any damage. A message that was moved
-/// has the queue where it is now.
+/// Every whole record of a journal of queues, in order, past any damage; then messages that are
+/// whole and of whose place only a checkpoint knows. A message that was moved has the queue where
+/// it is now.
 [[nodiscard]] Result<std::vector<Damage>> dump_queues(
     FileSystem& files, const std::function<void(const DumpedRecord&)>& each);
 
