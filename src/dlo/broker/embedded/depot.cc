@@ -106,12 +106,10 @@ void Depot::admit(std::uint64_t durable, TimePoint now) {
   if (count > 0) ring(queue, count);
 }
 
-void Depot::advance(Instant& now) {
+void Depot::advance(const Instant& now) {
   seen_ = std::chrono::steady_clock::now();
   std::vector<Lease*> ran_out;
   holdings_.advance(now, ran_out);
-  const Instant latest = holdings_.latest_instant();
-  now = {std::max(now.wall, latest.wall), std::max(now.steady, latest.steady)};
   if (holdings_.clock_set_by() != clock_noted_) [[unlikely]]
     note_clock();
   mutex_.set_orderly(holdings_.is_behind());

@@ -157,8 +157,9 @@ class Depot {
   Result<void> wait_for_room(bool essential);
   void notice(const Error& error);
   void admit(std::uint64_t durable, TimePoint now);
-  /// `now` becomes the moment to decide by: not before what somebody else has already seen.
-  void advance(Instant& now);
+  void advance(const Instant& now);
+  /// The same; `now` becomes what others have seen already, by which messages stand in line.
+  void catch_up(Instant& now);
   void note_clock();
   Result<void> end_leases(const std::vector<Lease*>& leases, const Instant& now);
   /// Leases that ran out stay so if the process dies. For calls that write nothing else.
@@ -200,7 +201,7 @@ class Depot {
   void fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded);
   void deliver(const std::string& source, const std::vector<Claim>& claims,
                std::vector<Loaded>& loaded, TimePoint now, std::vector<Delivery>& out);
-  Result<void> drop_expired(const std::vector<Claim>& expired, Instant instant);
+  Result<void> drop_expired(const std::vector<Claim>& expired, const Instant& instant);
 
   // settling
   Ended decide(Lease& lease, const Ending& ending, TimePoint now);

@@ -36,10 +36,16 @@ Depot::Claim Depot::claim_of(SlotNumber number) const {
   return claim;
 }
 
+void Depot::catch_up(Instant& now) {
+  advance(now);
+  const Instant latest = holdings_.latest_instant();
+  now = {std::max(now.wall, latest.wall), std::max(now.steady, latest.steady)};
+}
+
 // Takes what is next.
 Result<std::vector<Depot::Claim>> Depot::claim(QueueState& queue, const ReceiveRequest& request,
                                                Instant& now, std::uint64_t& sequence) {
-  advance(now);
+  catch_up(now);
   std::vector<SlotNumber> slots;
   if (queue.totals.paused) return claim_these(slots, request, now, sequence);
   std::uint64_t bytes = 0;
@@ -60,7 +66,7 @@ Result<std::vector<Depot::Claim>> Depot::claim_expired(QueueState& queue,
   while (true) {
     Lock lock(mutex_);
     if (const auto ok = usable(queue.record.number, "embedded.receive"); !ok) return ok.error();
-    advance(now);
+    catch_up(now);
     if (!holdings_.may_hold_expired(queue, now.wall) || request.limit == 0) {
       if (const auto done = hand_over_ends(lock); !done) return done.error();
       return std::vector<Claim>();
@@ -299,7 +305,7 @@ void Depot::deliver(const std::string& source, const std::vector<Claim>& claims,
   }
 }
 
-Result<void> Depot::drop_expired(const std::vector<Claim>& expired, Instant instant) {
+Result<void> Depot::drop_expired(const std::vector<Claim>& expired, const Instant& instant) {
   if (expired.empty()) return {};
   Lock lock(mutex_);
   advance(instant);  // somebody may have set the clock meanwhile

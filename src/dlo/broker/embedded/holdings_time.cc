@@ -21,12 +21,15 @@ void Holdings::advance(const Instant& now, std::vector<Lease*>& ran_out) {
   if (!late) latest_steady_ = now.steady;
   if (unlooked_ != no_slot) [[unlikely]]
     end_delays_of_expired(latest());
-  if (latest_ >= next_delay_) end_delays(latest_);
+  // A little behind, a caller ends no delay that another's moment would; the wheels bear no more.
+  const auto until = moment + slack < latest_ ? latest_ : moment;
+  if (until >= next_delay_) end_delays(until);
   constexpr std::size_t at_once = 512;  // their ends are written: more work than a delay
   const auto over = [&](std::uint32_t index, TimePoint /*due*/) {
     ran_out.push_back(&leases_[index]);
   };
-  leases_behind_ = !leases_.timing().advance(latest_steady_, over, at_once);
+  const bool far = late && latest_steady_ - now.steady > Millis{slack};
+  leases_behind_ = !leases_.timing().advance(far ? latest_steady_ : now.steady, over, at_once);
 }
 
 std::uint64_t Holdings::even(TimePoint at) const noexcept {
