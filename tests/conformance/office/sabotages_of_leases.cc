@@ -115,6 +115,12 @@ std::vector<Sabotage> claims() {
        on_numbers([](Aggregate& numbers) {
          for (PolicyTally& each : numbers.policies) each.status = Status::pending;
        })},
+      {"a policy stays what it was first",
+       {"APolicyThatChangesIsCountedAsWhatItIsNow"},
+       on_move([](Transition& change) { change.policy.reset(); })},
+      {"a limit stays what it was first",
+       {"APolicyThatChangesIsCountedAsWhatItIsNow"},
+       on_move([](Transition& change) { change.limit.reset(); })},
       {"priority is everything",
        {"PriorityIsAHeadStartSoThatNobodyStarves"},
        on_claims([](std::vector<Claim>& claims) {
