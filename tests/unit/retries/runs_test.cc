@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -239,14 +240,14 @@ TEST_P(RetriedByHand, WhoWaitsHearsWhyItFailed) {  // S2-21
 }
 
 TEST_P(RetriedByHand, NobodyWaitsLongerThanHeSaid) {
-  std::atomic<bool> over{false};
-  on("llamaindex", [&](const Message&, const RunContext&) {
-    EXPECT_TRUE(eventually([&] { return over.load(); }));
+  const auto over = std::make_shared<std::atomic<bool>>(false);  // the run outlives this test
+  on("llamaindex", [over](const Message&, const RunContext&) {
+    EXPECT_TRUE(eventually([&] { return over->load(); }));
     return works();
   });
   report("wf_1", "permission denied");
   EXPECT_EQ(retried(2s).outcome, RetryOutcome::awaited);
-  over = true;
+  *over = true;
 }
 
 }  // namespace
