@@ -9,6 +9,7 @@
 #include "dlo/config/config.h"
 #include "dlo/config/executor_section.h"
 #include "dlo/config/name_sections.h"
+#include "dlo/config/section_parts.h"
 #include "dlo/config/values.h"
 #include "dlo/core/spelling.h"
 
@@ -84,16 +85,10 @@ class Entry {
 
   std::optional<std::uint32_t> count(const std::string& setting, const TextNode& value,
                                      std::uint64_t least, std::uint64_t most) {
-    const std::string path = path_ + setting;
-    ConfigKey key;
-    key.path = path;
-    key.kind = ValueKind::count;
-    key.least = least;
-    key.most = most;
-    const auto read = read_value(key, value.scalar);
-    if (read) return static_cast<std::uint32_t>(read->number);
-    reading_.problems.push_back({value.line, read.error().detail});
-    return std::nullopt;
+    const auto read =
+        read_bounded(path_ + setting, value, {ValueKind::count, least, most}, reading_);
+    if (!read) return std::nullopt;
+    return static_cast<std::uint32_t>(*read);
   }
 
   void prefetch(const TextNode& value) {

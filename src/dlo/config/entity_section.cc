@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dlo/config/config.h"
+#include "dlo/config/section_parts.h"
 #include "dlo/config/values.h"
 #include "dlo/core/spelling.h"
 
@@ -73,15 +74,7 @@ class Entry {
   }
   std::optional<std::uint64_t> number(const std::string& path, const TextNode& value,
                                       ValueKind kind, std::uint64_t least, std::uint64_t most) {
-    ConfigKey key;
-    key.path = path;
-    key.kind = kind;
-    key.least = least;
-    key.most = most;
-    const auto read = read_value(key, value.scalar);
-    if (read) return read->number;
-    complain(value.line, read.error().detail);
-    return std::nullopt;
+    return read_bounded(path, value, {kind, least, most}, reading_);
   }
 
   void setting(const std::string& name, const TextNode& value) {
@@ -228,14 +221,7 @@ std::vector<EntitySettings> built_in_entities() {
 }
 
 void read_entities(const TextNode& section, ConfigReading& reading) {
-  if (section.kind != TextNode::Kind::map) {
-    reading.problems.push_back({section.line, "entities holds settings by name: `name: value`."});
-    return;
-  }
-  if (section.map.size() > most_kinds) {
-    reading.problems.push_back({section.line, "entities must not hold more than 100."});
-    return;
-  }
+  if (!holds_entries("entities", section, most_kinds, reading)) return;
   for (const TextEntry& each : section.map) Entry(each, reading).read();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dlo/config/config.h"
+#include "dlo/config/section_parts.h"
 #include "dlo/config/values.h"
 #include "dlo/core/spelling.h"
 
@@ -107,16 +108,7 @@ class Entry {
 
   std::optional<std::uint64_t> number(const std::string& setting, const TextNode& value,
                                       ValueKind kind, std::uint64_t least, std::uint64_t most) {
-    const std::string path = path_ + setting;
-    ConfigKey key;
-    key.path = path;
-    key.kind = kind;
-    key.least = least;
-    key.most = most;
-    const auto read = read_value(key, value.scalar);
-    if (read) return read->number;
-    complain(value.line, read.error().detail);
-    return std::nullopt;
+    return read_bounded(path_ + setting, value, {kind, least, most}, reading_);
   }
 
   /// When nothing is sent to it for a while: after `failures` in a row (0: never for that), or at

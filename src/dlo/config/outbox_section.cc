@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dlo/config/config.h"
+#include "dlo/config/section_parts.h"
 #include "dlo/config/values.h"
 #include "dlo/core/spelling.h"
 
@@ -94,16 +95,7 @@ class Entry {
 
   std::optional<std::uint64_t> number(const std::string& setting, const TextNode& value,
                                       ValueKind kind, std::uint64_t least, std::uint64_t most) {
-    const std::string path = path_ + setting;
-    ConfigKey key;
-    key.path = path;
-    key.kind = kind;
-    key.least = least;
-    key.most = most;
-    const auto read = read_value(key, value.scalar);
-    if (read) return read->number;
-    complain(value.line, read.error().detail);
-    return std::nullopt;
+    return read_bounded(path_ + setting, value, {kind, least, most}, reading_);
   }
 
   void check() {
@@ -137,14 +129,7 @@ class Entry {
 }  // namespace
 
 void read_outboxes(const TextNode& section, ConfigReading& reading) {
-  if (section.kind != TextNode::Kind::map) {
-    reading.problems.push_back({section.line, "outboxes holds settings by name: `name: value`."});
-    return;
-  }
-  if (section.map.size() > most_outboxes) {
-    reading.problems.push_back({section.line, "outboxes must not hold more than 100."});
-    return;
-  }
+  if (!holds_entries("outboxes", section, most_outboxes, reading)) return;
   for (const TextEntry& each : section.map) Entry(each, reading).read();
 }
 

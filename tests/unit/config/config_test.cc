@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/must.h"
+#include "unit/config/reading_text.h"
 
 #include "dlo/regex/re2_compiler.h"
 
@@ -22,13 +23,6 @@ ConfigReading reading(std::string_view file, Environment environment = {}) {
 }
 
 /// "3: text", one line each.
-std::string problems_of(const ConfigReading& reading) {
-  std::string all;
-  for (const auto& each : reading.problems) {
-    all += std::to_string(each.line) + ": " + each.text + "\n";
-  }
-  return all;
-}
 
 std::string problems_in(std::string_view file, Environment environment = {}) {
   return problems_of(reading(file, std::move(environment)));

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "unit/config/reading_text.h"
+
 #include "dlo/config/config.h"
 
 namespace dlo {
@@ -11,13 +13,6 @@ const std::string server = "rabbitmq: {address: 'amqp://dlo:hunter2@mq.example/s
 
 ConfigReading reading(const std::string& file) {
   return read_config({file, {}, {}});
-}
-std::string problems_of(const ConfigReading& reading) {
-  std::string all;
-  for (const auto& each : reading.problems) {
-    all += std::to_string(each.line) + ": " + each.text + "\n";
-  }
-  return all;
 }
 
 TEST(Outboxes, AreReadWithWhatIsUsualForTheRest) {

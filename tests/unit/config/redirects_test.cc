@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "unit/config/reading_text.h"
+
 #include "dlo/config/config.h"
 
 namespace dlo {
@@ -13,13 +15,6 @@ ConfigReading reading(std::string_view file) {
 }
 
 /// "3: text", one line each.
-std::string problems_of(const ConfigReading& reading) {
-  std::string all;
-  for (const auto& each : reading.problems) {
-    all += std::to_string(each.line) + ": " + each.text + "\n";
-  }
-  return all;
-}
 
 std::string problems_in(std::string_view file) {
   return problems_of(reading(file));
