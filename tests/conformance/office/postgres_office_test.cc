@@ -1,9 +1,11 @@
 #include "dlo/store/postgres/postgres_office.h"
 
 #include <atomic>
+#include <stdexcept>
 #include <unistd.h>
 
 #include "conformance/office/office_suite.h"
+#include "support/eventually.h"
 #include "support/postgres_server.h"
 
 #include "dlo/postgres/connection.h"
@@ -27,6 +29,10 @@ class PostgresOfficeUnderTest final : public OfficeUnderTest {
   void reopen() override {
     office_.reset();
     office_ = open();
+  }
+  void settle_indexes() override {
+    const auto is_settled = [this] { return must(office_->aggregate({})).unindexed_payloads == 0; };
+    if (!eventually(is_settled)) throw std::runtime_error("the payload index does not catch up");
   }
 
  private:

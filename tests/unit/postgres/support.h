@@ -11,6 +11,7 @@
 
 #include "dlo/postgres/connection.h"
 #include "dlo/store/postgres/postgres_office.h"
+#include "dlo/store/postgres/schema.h"
 
 namespace dlo::testing {
 
@@ -69,5 +70,21 @@ class OwnSchema {
   std::string address_;
   std::string name_;
 };
+
+/// Makes an office as it was at version `steps`, with the records of another.
+inline void make_older(const OwnSchema& old, std::size_t steps, const OwnSchema& like) {
+  auto db = postgres::Connection(old.address(), postgres::session_settings(old.name()));
+  postgres::migrate(db, old.name(), postgres::office_migrations().first(steps));
+  const auto copy = [&](const std::string& table, const std::string& columns) {
+    db.run("INSERT INTO " + table + " SELECT " + columns + " FROM \"" + like.name() + "\"." +
+           table);
+  };
+  db.run("DELETE FROM office");
+  for (const char* table : {"office", "records", "details", "attempts", "groups", "tallies"}) {
+    copy(table, "*");
+  }
+  if (steps > 2) copy("policies", "*");
+  copy("bodies", "*, ARRAY[1]");
+}
 
 }  // namespace dlo::testing

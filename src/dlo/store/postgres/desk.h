@@ -19,7 +19,6 @@ using DocumentKey = std::pair<std::string, std::string>;
 /// What of an append can be made ready by the thread that asks for it.
 struct PreparedAppend : sql::PreparedAppend {
   std::vector<std::int32_t> error_words;
-  std::vector<std::int32_t> payload_words;
 };
 
 /// What a transaction knows of one record, and what of that has not been sent to the server.

@@ -136,8 +136,11 @@ void Lister::add_heads(Statement& s) const {
                s.add(word_hashes(q.error_words)) + ")";
   }
   if (!payload_words_.empty()) {
-    s.where += " AND r.number IN (SELECT number FROM bodies WHERE words IS NOT NULL AND words @> " +
-               s.add(word_hashes(q.payload_words)) + ")";
+    // What the index has not reached yet is judged by the text.
+    s.where += " AND r.number IN (SELECT number FROM payload_words WHERE words @> " +
+               s.add(word_hashes(q.payload_words)) +
+               " UNION ALL SELECT number FROM moved_payloads UNION ALL SELECT number FROM records "
+               "WHERE number > (SELECT number FROM payload_progress))";
   }
 }
 

@@ -13,6 +13,7 @@
 #include "dlo/store/postgres/schema.h"
 #include "dlo/store/postgres/seat.h"
 #include "dlo/store/postgres/session.h"
+#include "dlo/store/postgres/upkeep.h"
 #include "dlo/store/sql/applier.h"
 #include "dlo/store/sql/writer.h"
 
@@ -86,7 +87,8 @@ struct PostgresOffice::State final : Ledger, PoisonBook {
   std::string place;
   Pool readers;
   std::optional<Session> session;
-  std::optional<Writer> writer;  // stops first
+  std::optional<Writer> writer;  // stops before them
+  std::optional<Upkeep> upkeep;
 
   template <typename Run, typename Announce>
   Result<void> write(const char* where, std::size_t bytes, bool may_half_fail, Run run,
@@ -187,6 +189,7 @@ Result<std::unique_ptr<PostgresOffice>> PostgresOffice::open(const std::string& 
                                                                  unsearched.end(), source);
                            });
     state->writer.emplace(*state->session);
+    state->upkeep.emplace(address, state->settings, options.schema);
     return std::unique_ptr<PostgresOffice>(new PostgresOffice(std::move(state)));
   });
 }
@@ -211,6 +214,7 @@ Result<std::vector<Applied>> PostgresOffice::apply(std::span<const Change> chang
     const auto written = state_->write("postgres.apply", list->bytes,
                                        changes.size() > 1 || !escorts.empty(), run, announce);
     if (!written) return written.error();
+    state_->upkeep->wake();
     return answers;
   });
 }

@@ -19,7 +19,7 @@ struct PostgresOptions {
   std::string schema = "dlo";
   /// Nothing is created or changed; writes are refused.
   bool read_only = false;
-  /// Connections for readers, made when needed. Writing takes one more.
+  /// Connections for readers, made when needed. Writing takes one more, and so does the upkeep.
   std::size_t readers = 4;
   /// Not empty: the only program that may write, under this name. Refused while another one is;
   /// what was opened without a name is not held up by it.

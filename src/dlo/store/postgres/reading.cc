@@ -21,8 +21,16 @@ static_assert(static_cast<int>(Status::replaying) == 5 && static_cast<int>(Statu
 const std::string by_id = "SELECT " + head_columns + " FROM records r WHERE r.id = $1";
 const std::string by_number = "SELECT " + head_columns + " FROM records r WHERE r.number = $1";
 const std::string of_id = " WHERE number = (SELECT number FROM records WHERE id = $1)";
-const std::string bodies_of = "SELECT number, envelope, payload FROM bodies WHERE number = ANY($1)";
+// Joined, so that each number is looked for on its own shelf only.
+const std::string bodies_of =
+    "SELECT b.number, b.envelope, b.payload FROM unnest($1::bigint[]) n(number) JOIN bodies b ON "
+    "b.number = n.number";
 const std::string facts_of = "SELECT number, facts FROM details WHERE number = ANY($1)";
+// Numbers that a shelf left free when it was left are nobody's.
+const std::string unindexed =
+    "SELECT greatest(0, o.number - p.number - coalesce((SELECT sum(s.next - 1 - greatest(s.filled, "
+    "p.number)) FROM shelves s WHERE s.filled IS NOT NULL AND s.next - 1 > p.number), 0))::bigint "
+    "+ (SELECT count(*) FROM moved_payloads) FROM office o, payload_progress p";
 const std::string poison_rows = "SELECT " + head_columns +
                                 " FROM records r WHERE r.kind = $1 AND r.number > $2 AND "
                                 "r.class = 1 AND r.status NOT IN (5, 6)";
@@ -146,6 +154,7 @@ Aggregate read_aggregate(Connection& db, const AggregateRequest& request) {
   const bool some_groups = !request.only_group && request.groups > 0;
   send_snapshot(db);
   db.send(Books::read_office);
+  db.send(unindexed);
   if (request.tallies) {
     db.send(
         "SELECT source, status, category, count FROM tallies WHERE count <> 0 "
@@ -165,6 +174,7 @@ Aggregate read_aggregate(Connection& db, const AggregateRequest& request) {
   std::size_t next = 1;
   const Rows& office = answers[next++];
   answer.last_change = office.front().as<std::uint64_t>(0);
+  answer.unindexed_payloads = answers[next++].front().as<std::uint64_t>(0);
   if (request.tallies) {
     answer.lifetime = read_lifetime(office.front());
     for (const Row row : answers[next++]) {

@@ -21,6 +21,9 @@ struct Migration {
 /// What can be the name of a schema: lower-case letters, digits and _, no digit first.
 [[nodiscard]] Result<void> check_schema_name(const std::string& name);
 
+/// The number of the lock that a transaction which writes to this office holds.
+[[nodiscard]] std::int64_t writing_lock(const std::string& schema);
+
 /// The statements that make a fresh connection one of this office.
 [[nodiscard]] std::string session_settings(const std::string& schema);
 

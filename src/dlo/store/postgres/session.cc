@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "dlo/store/postgres/columns.h"
-#include "dlo/store/postgres/seat.h"
+#include "dlo/store/postgres/schema.h"
 #include "dlo/store/postgres/words.h"
 #include "dlo/store/sql/codec.h"
 
@@ -62,16 +62,15 @@ sql::Failed translated(const Failed& failed) {
 }
 
 PreparedAppend Session::prepare(const Append& append) {
-  PreparedAppend prepared{prepare_append(append), {}, {}};
+  PreparedAppend prepared{prepare_append(append), {}};
   prepared.error_words = word_hashes(prepared.words);
-  prepared.payload_words = word_hashes(searched_payload(*append.record->message));
   return prepared;
 }
 
 Session::Session(Link link, const std::string& schema,
                  std::function<bool(const std::string&)> searches_payload)
     : link_(std::move(link)),
-      lock_(advisory_lock("dlo writes " + schema)),
+      lock_(writing_lock(schema)),
       searches_payload_(std::move(searches_payload)),
       books_(link_) {
   writer_.high = draw();

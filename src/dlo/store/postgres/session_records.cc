@@ -33,10 +33,13 @@ const std::string write_facts =
     "excluded.first_attempt_at, last_failed_at = excluded.last_failed_at, resolved_at = "
     "excluded.resolved_at, resolved_by = excluded.resolved_by, resolution_notes = "
     "excluded.resolution_notes, whole_text = excluded.whole_text";
-const std::string write_body =
-    "INSERT INTO bodies(number, enqueued_at, envelope, payload, words) VALUES($1, $2, $3, $4, $5) "
-    "ON CONFLICT(number) DO UPDATE SET enqueued_at = excluded.enqueued_at, envelope = "
-    "excluded.envelope, payload = excluded.payload, words = excluded.words";
+const std::string insert_body =
+    "INSERT INTO bodies(number, enqueued_at, envelope, payload) VALUES($1, $2, $3, $4)";
+const std::string replace_body =
+    insert_body +
+    " ON CONFLICT(number) DO UPDATE SET enqueued_at = excluded.enqueued_at, envelope = "
+    "excluded.envelope, payload = excluded.payload";
+const std::string note_moved_payload = "INSERT INTO moved_payloads(number) VALUES($1)";
 const std::string insert_attempt = "INSERT INTO attempts(number, n, attempt) VALUES($1, $2, $3)";
 const std::string delete_attempt = "DELETE FROM attempts WHERE number = $1 AND n = $2";
 const std::string insert_version = std::string("INSERT INTO versions(number, ") + version_columns +
@@ -48,10 +51,17 @@ const std::string delete_document = "DELETE FROM documents WHERE kind = $1 AND k
 const std::string insert_audit =
     "INSERT INTO audit(number, at, actor, act, subject, detail, hash) VALUES($1, $2, $3, $4, $5, "
     "$6, $7)";
-const std::array<std::string, 5> deletions{
-    "DELETE FROM records WHERE number = ANY($1)", "DELETE FROM details WHERE number = ANY($1)",
-    "DELETE FROM bodies WHERE number = ANY($1)", "DELETE FROM attempts WHERE number = ANY($1)",
-    "DELETE FROM versions WHERE number = ANY($1)"};
+// What lies on a shelf stays there until the shelf is dropped or cleared: see shelves.h.
+const std::array<std::string, 7> deletions{
+    "DELETE FROM records WHERE number = ANY($1)",
+    "DELETE FROM details WHERE number = ANY($1)",
+    "DELETE FROM versions WHERE number = ANY($1)",
+    "DELETE FROM bodies_rest WHERE number = ANY($1)",
+    "DELETE FROM attempts_rest WHERE number = ANY($1)",
+    "DELETE FROM payload_words_rest WHERE number = ANY($1)",
+    "UPDATE shelves s SET gone = s.gone + g.count, gone_since = coalesce(s.gone_since, now()) "
+    "FROM (SELECT w.first, count(*) FROM unnest($1::bigint[]) n(number) JOIN shelves w ON "
+    "n.number >= w.first AND n.number < w.next GROUP BY w.first) g WHERE s.first = g.first"};
 
 std::optional<int> kind_of(const Message& message) {
   if (!message.owner) return std::nullopt;
@@ -311,13 +321,13 @@ void Session::send_body(const Sheet& sheet) {
   const PreparedAppend* made = sheet.prepared;
   std::string envelope;
   if (made == nullptr) envelope = encode_envelope(m);
-  std::optional<std::vector<std::int32_t>> words;
-  if ((sheet.head->flags & flag::payload_searched) != 0) {
-    words = made != nullptr ? made->payload_words : word_hashes(searched_payload(m));
-  }
-  link_.use().send(write_body,
-                   Params(r.number, m.enqueued_at, made != nullptr ? made->envelope : envelope,
-                          view_of(m.payload), words));
+  Connection& db = link_.use();
+  db.send(sheet.is_new ? insert_body : replace_body,
+          Params(r.number, m.enqueued_at, made != nullptr ? made->envelope : envelope,
+                 view_of(m.payload)));
+  ++sent_;
+  if (sheet.is_new) return;
+  db.send(note_moved_payload, Params(r.number));
   ++sent_;
 }
 
