@@ -45,7 +45,7 @@ void Scanner::word() {
     end = begin + std::max<std::size_t>(dashes, 1);  // a PEM mark may follow
   }
   at_ = end;
-  if (jwt(begin, end) || marked_key(begin, end)) return;
+  if (jwt(begin, end) || marked_key(begin, end) || dotted_key(begin, end)) return;
   if (end - begin > 64) return;
   const std::string_view name = slice(begin, end);
   const FoldedName folded(name);
@@ -58,14 +58,15 @@ void Scanner::word() {
   } else if (folded.ends_like(tables::telling)) {
     named_value(begin, end, Trust::certain);
   } else if (folded.ends_like(tables::suspicious)) {
-    if (!scheme_token(end, name)) named_value(begin, end, trust_at(begin, end));
+    if (scheme_token(end, name) || mail_login(begin, end)) return;
+    named_value(begin, end, trust_at(begin, end));
   } else if (folded.view() == "by" && same(identified(begin), "identified")) {
     sql_literal(end);
   } else if (folded.view() == "key") {
     key_value(begin, end);
   } else if (is_one_of(name, tables::user_flags)) {
     user_flag(end);
-  } else {
+  } else if (!code_value(begin, end, folded) && !oracle_login(begin, end)) {
     scheme_token(end, name);
   }
 }

@@ -13,18 +13,6 @@ bool is_mark(char c) noexcept {
   return c == '_' || c == '-' || c == '.';
 }
 
-/// Where the last word of a name begins: behind `_`, `-` or `.`, or at the last capital behind a
-/// small letter or before one (`accessToken`, `CSRFToken`).
-std::size_t last_word(std::string_view name) noexcept {
-  for (std::size_t i = name.size(); i > 1; --i) {
-    const char before = name[i - 2];
-    if (is_mark(before)) return i - 1;
-    if (!is_upper(name[i - 1]) || !is_alnum(before)) continue;
-    if (!is_upper(before) || (i < name.size() && is_lower(name[i]))) return i - 1;
-  }
-  return 0;
-}
-
 /// Text in front of a name that belongs to it: `spring.vault.` but not `com.acme.` before `Token`.
 std::string_view path_before(std::string_view name, std::string_view before) noexcept {
   constexpr std::size_t longest = 64;
@@ -37,6 +25,16 @@ std::string_view path_before(std::string_view name, std::string_view before) noe
 }
 
 }  // namespace
+
+std::size_t last_word(std::string_view name) noexcept {
+  for (std::size_t i = name.size(); i > 1; --i) {
+    const char before = name[i - 2];
+    if (is_mark(before)) return i - 1;
+    if (!is_upper(name[i - 1]) || !is_alnum(before)) continue;
+    if (!is_upper(before) || (i < name.size() && is_lower(name[i]))) return i - 1;
+  }
+  return 0;
+}
 
 bool same(std::string_view a, std::string_view lower) noexcept {
   return a.size() == lower.size() &&

@@ -54,6 +54,10 @@ class FoldedName {
   std::size_t size_ = 0;
 };
 
+/// Where the last word of a name begins: behind `_`, `-` or `.`, or at the last capital behind a
+/// small letter or before one (`accessToken`, `CSRFToken`).
+[[nodiscard]] std::size_t last_word(std::string_view name) noexcept;
+
 /// How much a name says about its value.
 enum class Trust : std::uint8_t {
   doubtful,  // `token`: a secret if it looks like one

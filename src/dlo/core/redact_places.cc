@@ -81,7 +81,11 @@ void Scanner::spoken_value(std::size_t begin, std::size_t end, Trust trust) {
     if (!is_name && !is_one_of(word_before(begin), tables::parsing)) quoted_token(next, trust);
     return;
   }
-  if (trust == Trust::certain) told_value(end);
+  if (trust == Trust::certain) {
+    told_value(begin, end);
+  } else if (!is_one_of(word_before(begin), tables::parsing)) {
+    told_token(end);
+  }
   if (at_ == end) (void)said_value(end);
   if (at_ == end && trust == Trust::certain) pointed_value(end);
 }
@@ -113,6 +117,7 @@ void Scanner::key_value(std::size_t begin, std::size_t end) {
   const std::size_t from = value_start(begin, end);
   if (from != npos) return lone_token(from);
   if (said_value(end) || peek(end) != ' ') return;
+  if (const std::size_t told = behind_verb(end); told != npos) return lone_token(told);
   if (is_quote(peek(end + 1))) return quoted_token(end + 1, Trust::certain);
   const std::size_t to = without_full_stop(end + 1, skip(end + 1, is_token68));
   if (looks_random(slice(end + 1, to))) hide(end + 1, to);
@@ -143,10 +148,28 @@ void Scanner::lone_token(std::size_t from) {
   if (!is_masked(token) && (is_no_word(token) || looks_random(token))) hide(from, to);
 }
 
-void Scanner::told_value(std::size_t end) {
-  constexpr std::string_view is = " is ";
-  if (!slice_is(end, is)) return;
-  const std::size_t from = end + is.size();
+std::size_t Scanner::behind_verb(std::size_t end) const noexcept {
+  const auto verb = std::ranges::find_if(
+      tables::verbs, [&](std::string_view each) { return slice_is(end, each); });
+  return verb == tables::verbs.end() ? npos : end + verb->size();
+}
+
+void Scanner::told_token(std::size_t end) {
+  constexpr std::size_t shortest = 12;
+  std::size_t from = behind_verb(end);
+  if (from == npos) return;
+  if (is_quote(peek(from))) ++from;
+  const std::size_t to = skip(from, is_alnum);
+  if (is_token68(peek(to)) && !is_space(peek(to + 1)) && to + 1 < text_.size()) return;
+  if (to - from >= shortest && looks_random(slice(from, to))) hide(from, to);
+}
+
+void Scanner::told_value(std::size_t begin, std::size_t end) {
+  std::size_t from = behind_verb(end);
+  if (from == npos) {
+    if (peek(end) != ' ' || !is_one_of(word_before(begin), tables::telling_before)) return;
+    from = end + 1;
+  }
   if (is_quote(peek(from))) return quoted_value(from, from, Trust::certain);
   std::size_t to = skip(from, [](char c) { return !is_space(c) && !is_quote(c); });
   while (to > from && std::string_view(".,;:)!?").find(text_[to - 1]) != npos) --to;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "dlo/core/redact_look.h"
+#include "dlo/core/redact_tables.h"
 
 namespace dlo::redact_look {
 
@@ -112,8 +113,12 @@ class Scanner {
 
   [[nodiscard]] std::size_t without_full_stop(std::size_t from, std::size_t to) const noexcept;
 
-  /// `the passphrase is x`: only if it can be nothing else.
-  void told_value(std::size_t end);
+  /// `the passphrase is x`, `with password x`: only if it can be nothing else.
+  void told_value(std::size_t begin, std::size_t end);
+  /// `the token was x`: nothing but letters and digits, and many.
+  void told_token(std::size_t end);
+  /// Behind ` is ` and the like; npos: there is none.
+  [[nodiscard]] std::size_t behind_verb(std::size_t end) const noexcept;
   // --- commands
 
   /// Remembers a program that is told passwords by short flags.
@@ -128,6 +133,19 @@ class Scanner {
   void sql_literal(std::size_t end);
   [[nodiscard]] std::string_view identified(std::size_t by) const noexcept;
   [[nodiscard]] char enclosing_quote(std::size_t begin) const noexcept;
+
+  // --- codes, cards, and what one maker writes
+
+  /// `pin=4711`, `security code: 123`, `card 4111 1111 1111 1111`; false: it is no such name.
+  bool code_value(std::size_t begin, std::size_t end, const FoldedName& folded);
+  bool hide_digits(std::size_t from, const redact_tables::CodeName& code, bool spoken);
+  /// Of digits in fours: where they end, and how many there are.
+  [[nodiscard]] std::size_t digits_end(std::size_t from, std::size_t& count) const noexcept;
+  bool dotted_key(std::size_t begin, std::size_t end);
+  bool mail_login(std::size_t begin, std::size_t end);
+  bool oracle_login(std::size_t begin, std::size_t end);
+  bool block_value(std::size_t from);
+  bool braced_value(std::size_t end, std::size_t from);
 
   // --- URLs and PEM
 

@@ -12,10 +12,10 @@ namespace dlo::redact_tables {
 /// Names whose value is a secret, whatever it looks like. Compared without case, `_` and `-`, with
 /// the end of a name: `db_password`, `clientSecret`, `AWS_SECRET_ACCESS_KEY`.
 inline constexpr auto telling = std::to_array<std::string_view>(
-    {"password",  "passwd",     "passphrase",  "passwort",       "pwd",       "secret",
-     "secretkey", "apikey",     "accesskey",   "accountkey",     "sharedkey", "privatekey",
-     "masterkey", "signingkey", "authkey",     "encryptionkey",  "userpass",  "passwordhash",
-     "pwdhash",   "apisecret",  "accesskeyid", "subscriptionkey"});
+    {"password",  "passwd",     "passphrase",  "passwort",        "pwd",          "secret",
+     "secretkey", "apikey",     "accesskey",   "accountkey",      "sharedkey",    "privatekey",
+     "masterkey", "signingkey", "authkey",     "encryptionkey",   "userpass",     "passwordhash",
+     "pwdhash",   "apisecret",  "accesskeyid", "subscriptionkey", "secretkeybase"});
 
 /// Names that are often harmless ("unexpected token: identifier"): their value goes only if it
 /// looks like a secret.
@@ -63,7 +63,8 @@ inline constexpr auto named_things = std::to_array<std::string_view>({"secret"})
 
 /// Words before `key` that make it a secret's name: `API key: x`.
 inline constexpr auto key_owners = std::to_array<std::string_view>(
-    {"api", "access", "secret", "account", "shared", "auth", "subscription", "license"});
+    {"api", "access", "secret", "account", "shared", "auth", "subscription", "license",
+     "encryption", "signing", "private", "master"});
 /// What may stand between a name and its value: `Incorrect API key provided: x`.
 inline constexpr auto said = std::to_array<std::string_view>(
     {"provided", "supplied", "given", "received", "entered", "used", "sent"});
@@ -154,6 +155,59 @@ inline constexpr auto list_schemes =
     std::to_array<std::string_view>({"digest", "aws4-hmac-sha256", "hawk", "mac", "oauth",
                                      "sharedkey", "sharedkeylite", "sharedaccesssignature"});
 
+/// Names whose value is a secret if it is a number of so many digits. Compared with the last word
+/// of a name, those of several words with its end.
+struct CodeName {
+  std::string_view name;
+  std::size_t least;
+  std::size_t most;
+};
+inline constexpr std::size_t shortest_whole_code = 6;
+inline constexpr std::size_t shortest_card = 13;
+inline constexpr std::size_t longest_card = 19;
+inline constexpr auto codes = std::to_array<CodeName>({
+    {"securitycode", 3, 10},
+    {"verificationcode", 4, 10},
+    {"onetimecode", 4, 10},
+    {"passcode", 4, 12},
+    {"pincode", 4, 12},
+    {"pin", 4, 12},
+    {"cvv", 3, 4},
+    {"cvv2", 3, 4},
+    {"cvc", 3, 4},
+    {"cvc2", 3, 4},
+    {"otp", 4, 10},
+    {"totp", 4, 10},
+    {"cardnumber", shortest_card, longest_card},
+    {"ccnumber", shortest_card, longest_card},
+    {"creditcard", shortest_card, longest_card},
+    {"card", shortest_card, longest_card},
+    {"pan", shortest_card, longest_card},
+});
+/// Their ends: nearly no other word has one of these.
+inline constexpr auto code_endings = std::to_array<std::string_view>(
+    {"code", "pin", "cvv", "cvv2", "cvc", "cvc2", "otp", "ccnumber", "cardnumber", "card", "pan"});
+/// Whose `code` is a secret: `security code: 123`.
+inline constexpr auto code_owners =
+    std::to_array<std::string_view>({"security", "verification", "pin", "otp", "one-time",
+                                     "onetime", "cvv", "cvc", "mfa", "2fa", "sms", "login"});
+inline constexpr CodeName a_code{"", 3, 10};
+inline constexpr CodeName a_card{"", shortest_card, longest_card};
+
+/// Words before `password x` in a sentence that tells one: "logged in with password x".
+inline constexpr auto telling_before = std::to_array<std::string_view>(
+    {"with", "using", "tried", "wrong", "invalid", "incorrect", "bad", "by", "used"});
+/// What stands between a secret's name and the secret in a sentence.
+inline constexpr auto verbs = std::to_array<std::string_view>(
+    {" is ", " was ", " is: ", " was: ", " used was ", " used is ", " set to "});
+
+/// How a mail server is told who logs in.
+inline constexpr auto mail_logins =
+    std::to_array<std::string_view>({"plain", "login", "xoauth2", "oauthbearer"});
+inline constexpr auto oracle_drivers = std::to_array<std::string_view>({"thin", "oci", "oci8"});
+inline constexpr auto oracle_programs =
+    std::to_array<std::string_view>({"sqlplus", "sqlldr", "expdp", "impdp", "rman", "sqlcl"});
+
 /// Words that follow "password:" in a sentence about passwords rather than in one that leaks one.
 inline constexpr auto prose = std::to_array<std::string_view>(
     {"must",     "is",      "are",     "was",       "were",     "cannot",  "can",
@@ -174,8 +228,9 @@ inline constexpr auto token_prose = std::to_array<std::string_view>(
      "command"});
 
 /// Values that say there is none.
-inline constexpr auto nothing = std::to_array<std::string_view>(
-    {"null", "nil", "none", "undefined", "true", "false", "<null>", "(null)", "[redacted]"});
+inline constexpr auto nothing =
+    std::to_array<std::string_view>({"null", "nil", "none", "undefined", "true", "false", "<null>",
+                                     "(null)", "[redacted]", "yes", "no"});
 
 enum class Alphabet : std::uint8_t { upper_digits, alnum, word };  // word: alnum, `_` and `-`
 
@@ -187,20 +242,56 @@ struct MarkedKey {
   bool exact;         // exactly that many
 };
 inline constexpr auto marked_keys = std::to_array<MarkedKey>({
-    {"AKIA", Alphabet::upper_digits, 16, true}, {"ASIA", Alphabet::upper_digits, 16, true},
-    {"ABIA", Alphabet::upper_digits, 16, true}, {"ACCA", Alphabet::upper_digits, 16, true},
-    {"AIza", Alphabet::word, 35, true},         {"ghp_", Alphabet::alnum, 36, false},
-    {"gho_", Alphabet::alnum, 36, false},       {"ghu_", Alphabet::alnum, 36, false},
-    {"ghs_", Alphabet::alnum, 36, false},       {"ghr_", Alphabet::alnum, 36, false},
-    {"github_pat_", Alphabet::word, 22, false}, {"glpat-", Alphabet::word, 20, false},
-    {"npm_", Alphabet::alnum, 36, false},       {"xoxb-", Alphabet::word, 10, false},
-    {"xoxp-", Alphabet::word, 10, false},       {"xoxa-", Alphabet::word, 10, false},
-    {"xoxr-", Alphabet::word, 10, false},       {"xoxs-", Alphabet::word, 10, false},
-    {"sk_live_", Alphabet::alnum, 16, false},   {"rk_live_", Alphabet::alnum, 16, false},
-    {"sk_test_", Alphabet::alnum, 16, false},   {"sk-proj-", Alphabet::word, 20, false},
-    {"sk-ant-", Alphabet::word, 20, false},     {"shpat_", Alphabet::alnum, 32, false},
+    {"AKIA", Alphabet::upper_digits, 16, true},
+    {"ASIA", Alphabet::upper_digits, 16, true},
+    {"ABIA", Alphabet::upper_digits, 16, true},
+    {"ACCA", Alphabet::upper_digits, 16, true},
+    {"AIza", Alphabet::word, 35, true},
+    {"ghp_", Alphabet::alnum, 36, false},
+    {"gho_", Alphabet::alnum, 36, false},
+    {"ghu_", Alphabet::alnum, 36, false},
+    {"ghs_", Alphabet::alnum, 36, false},
+    {"ghr_", Alphabet::alnum, 36, false},
+    {"github_pat_", Alphabet::word, 22, false},
+    {"glpat-", Alphabet::word, 20, false},
+    {"npm_", Alphabet::alnum, 36, false},
+    {"xoxb-", Alphabet::word, 10, false},
+    {"xoxp-", Alphabet::word, 10, false},
+    {"xoxa-", Alphabet::word, 10, false},
+    {"xoxr-", Alphabet::word, 10, false},
+    {"xoxs-", Alphabet::word, 10, false},
+    {"sk_live_", Alphabet::alnum, 16, false},
+    {"rk_live_", Alphabet::alnum, 16, false},
+    {"sk_test_", Alphabet::alnum, 16, false},
+    {"sk-proj-", Alphabet::word, 20, false},
+    {"sk-ant-", Alphabet::word, 20, false},
+    {"shpat_", Alphabet::alnum, 32, false},
     {"dop_v1_", Alphabet::alnum, 40, false},
+    {"whsec_", Alphabet::alnum, 24, false},
+    {"dckr_pat_", Alphabet::word, 20, false},
+    {"pypi-AgE", Alphabet::word, 30, false},
+    {"hf_", Alphabet::alnum, 30, false},
+    {"xapp-", Alphabet::word, 20, false},
+    {"shpss_", Alphabet::alnum, 32, false},
+    {"shpca_", Alphabet::alnum, 32, false},
+    {"shppa_", Alphabet::alnum, 32, false},
+    {"sq0atp-", Alphabet::word, 22, false},
+    {"sq0csp-", Alphabet::word, 40, false},
+    {"glrt-", Alphabet::word, 20, false},
+    {"gldt-", Alphabet::word, 20, false},
+    {"ATATT3x", Alphabet::word, 40, false},
+    {"gsk_", Alphabet::alnum, 40, false},
+    {"tskey-", Alphabet::word, 20, false},
+    {"lin_api_", Alphabet::alnum, 32, false},
+    {"NRAK-", Alphabet::upper_digits, 27, true},
+    {"PMAK-", Alphabet::word, 40, false},
+    {"sntrys_", Alphabet::word, 40, false},
+    {"dapi", Alphabet::alnum, 32, true},
+    {"AGE-SECRET-KEY-1", Alphabet::upper_digits, 58, true},
 });
+/// Marks with a dot behind them: `hvs.CAESI...`.
+inline constexpr auto dotted_keys =
+    std::to_array<std::string_view>({"SG", "hvs", "hvb", "hvr", "ya29"});
 inline constexpr std::size_t shortest_marked_key = [] {
   std::size_t shortest = SIZE_MAX;
   for (const MarkedKey& key : marked_keys) {

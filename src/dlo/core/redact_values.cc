@@ -137,7 +137,7 @@ void Scanner::named_value(std::size_t begin, std::size_t end, Trust trust) {
     quoted_value(from, escapes, trust);
   } else if (peek(from) == '\n' || peek(from) == '\r') {
     if (trust >= Trust::likely) next_line_value(from);
-  } else {
+  } else if (trust < Trust::likely || (!block_value(from) && !braced_value(end, from))) {
     bare_value(begin, end, from, trust);
   }
 }
@@ -148,7 +148,9 @@ void Scanner::quoted_value(std::size_t from, std::size_t quote_at, Trust trust) 
   std::size_t backslashes = 0;
   std::size_t i = quote_at + 1;
   for (; i < text_.size() && text_[i] != '\n'; ++i) {
-    if (text_[i] == quote && backslashes <= depth) break;
+    const bool doubled = depth == 0 && i > quote_at + 1 && peek(i + 1) == quote;
+    if (text_[i] == quote && backslashes <= depth && !doubled) break;
+    if (text_[i] == quote && doubled) ++i;  // `'it''s'`: one value
     backslashes = text_[i] == '\\' ? backslashes + 1 : 0;
   }
   judge(quote_at + 1, std::max(quote_at + 1, i - std::min(backslashes, depth)), trust);

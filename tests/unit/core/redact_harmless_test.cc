@@ -85,6 +85,30 @@ INSTANTIATE_TEST_SUITE_P(
         "password:\n  at com.acme.Foo.bar2(Foo.java:42)", "password =\n", "password:\n\nh4nter2x"));
 
 INSTANTIATE_TEST_SUITE_P(
+    NumbersAndCodes, LookAlikes,
+    ::testing::Values(
+        "pin 7 is high", "spinning=1", "spin=1234", "mapping: 12345", "pin=7", "pin: 13",
+        "GPIO pin 1024 busy", "error code: 123456", "status code 404", "zip code 94107",
+        "country code: 4917", "card 12 of 52", "card number 3 is missing", "japan=123456789012345",
+        "span=1234567890123", "Exit code 137", "order number 4111111111111112 not found",
+        "order 4111111111111111 not found", "the password was rejected",
+        "the password was not accepted", "the password was changed yesterday",
+        "password was too short", R"(password was "too short")", "using password authentication",
+        "invalid password format", "wrong password for user bob2", "bad password hash",
+        "with password policy v2", "Access denied for user 'root'@'localhost' (using password: NO)",
+        "oracle:thin driver not found", "sqlplus -v failed", "sqlplus: command not found",
+        "AUTH PLAIN failed", "AUTH LOGIN authentication failed", "AUTH required", "SG.1",
+        "private key: missing", "encryption key is missing", "master key not found",
+        "signing key: rotation failed", "otp=expired", "OTP expired", "pin code is wrong",
+        "hf_small", "whsec_ is the prefix", "dapi error", "author code 12", "cvv=missing",
+        "cvv: must be 3 digits", "cvv is required", "card_number: must not be blank", "password={}",
+        R"(password={"a":1})", "login code path failed", "sms code 7", "ya29. is short",
+        "hvs.example.com", "SG.example.com is down", "the pin is bent", "pan: 45 tilt: 10",
+        "totp=disabled", "security code review failed", "verification code was not found",
+        "the token is invalid", "token was utf8mb4_general_ci", "unexpected token was abc123def456",
+        "token is SHA256-signed", "api key was revoked"));
+
+INSTANTIATE_TEST_SUITE_P(
     SpeakingOfHeaders, LookAlikes,
     ::testing::Values("Authorization: Basic authentication failed",
                       "Authorization: Bearer token is missing", "Authorization: Token expired",

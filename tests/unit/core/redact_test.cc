@@ -372,7 +372,19 @@ TEST(Redact, DoesNotTakeQuadraticTimeOnTextMadeToAnnoyIt) {
                                   "token \"",
                                   "password\n",
                                   "password:\n",
-                                  "password provided: "}) {
+                                  "password provided: ",
+                                  "Pwd={",
+                                  "oracle:thin:",
+                                  "oracle:thin:a/b",
+                                  "sqlplus a/",
+                                  "SG.",
+                                  "SG.a.",
+                                  "card 4111 1111 ",
+                                  "pin=1",
+                                  "AUTH PLAIN ",
+                                  "password: |\n",
+                                  "password: |\n  ",
+                                  "password: |\n  a\n b"}) {
     std::string text;
     while (text.size() < 1'500'000) text += piece;
     const std::clock_t began = std::clock();  // our own time, however busy the machine is

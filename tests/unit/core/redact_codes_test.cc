@@ -1,0 +1,94 @@
+// Secrets that are numbers, that a sentence tells, or that only programs of one maker write.
+#include <gtest/gtest.h>
+#include <string>
+
+#include "dlo/core/redact.h"
+
+namespace dlo {
+namespace {
+
+struct Row {
+  const char* name;
+  std::string text;
+  std::string expected;
+};
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.name;
+}
+
+class Told : public ::testing::TestWithParam<Row> {};
+
+TEST_P(Told, Vanishes) {
+  EXPECT_EQ(redact(GetParam().text), GetParam().expected);
+  EXPECT_EQ(redact(GetParam().expected), GetParam().expected) << "a second pass changed it";
+}
+
+const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP";
+
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(Codes, Told, ::testing::ValuesIn<Row>({
+    {"Pin", "pin=4821 rejected", "pin=*** rejected"},
+    {"PinColon", "pin: 1234", "pin: ***"},
+    {"PinOfACard", "card_pin = 00471", "card_pin = ***"},
+    {"PinOfAUser", "userPin=1234", "userPin=***"},
+    {"PinCode", "PIN code 1234 is wrong", "PIN code *** is wrong"},
+    {"PinSpoken", "PIN 1234 was refused", "PIN *** was refused"},
+    {"Cvv", "card declined: cvv=123", "card declined: cvv=***"},
+    {"Cvv2", "cvv2=1234", "cvv2=***"},
+    {"CvcInJson", R"({"cvc":"123","name":"Ann"})", R"({"cvc":"***","name":"Ann"})"},
+    {"Otp", "otp=123456", "otp=***"},
+    {"OtpSpoken", "OTP 123456 expired", "OTP *** expired"},
+    {"OtpWas", "the otp was 123456", "the otp was ***"},
+    {"Passcode", "passcode=123456", "passcode=***"},
+    {"SecurityCode", "security code: 123", "security code: ***"},
+    {"SecurityCodeJoined", "securityCode=123", "securityCode=***"},
+    {"VerificationCode", "verification code 123456 does not match", "verification code *** does not match"},
+    {"OneTimeCode", "one-time code: 123456", "one-time code: ***"},
+    {"CardNumber", "card number 4111 1111 1111 1111 declined", "card number *** declined"},
+    {"CardSpoken", "card 4111111111111111 declined", "card *** declined"},
+    {"CardNumberInJson", R"("cardNumber": "4111-1111-1111-1111")", R"("cardNumber": "***")"},
+    {"Pan", R"({"pan":"5500005555555559"})", R"({"pan":"***"})"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Sentences, Told, ::testing::ValuesIn<Row>({
+    {"Was", "the password was hunter2", "the password was ***"},
+    {"WasQuoted", R"(the password was "horse")", R"(the password was "***")"},
+    {"UsedWas", "password used was hunter2", "password used was ***"},
+    {"IsColon", "password is: hunter2", "password is: ***"},
+    {"With", "login failed for bob with password hunter2", "login failed for bob with password ***"},
+    {"Tried", "tried password S3cret! for user bob", "tried password ***! for user bob"},
+    {"PhraseWas", R"(The passphrase was "correct horse")", R"(The passphrase was "***")"},
+    {"TokenWas", "the token was abc123def456", "the token was ***"},
+    {"KeyWas", "api key was abc123def456", "api key was ***"},
+    {"EncryptionKey", "encryption key = 00112233445566778899aabbccddeeff", "encryption key = ***"},
+    {"PrivateKey", "PRIVATE KEY: MIIEvQIBADANBgkqhkiG9w0BAQ", "PRIVATE KEY: ***"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Makers, Told, ::testing::ValuesIn<Row>({
+    {"OracleThin", "jdbc:oracle:thin:scott/tiger@//db:1521/x", "jdbc:oracle:thin:scott/***@//db:1521/x"},
+    {"OracleOci", "jdbc:oracle:oci:scott/tiger@ORCL", "jdbc:oracle:oci:scott/***@ORCL"},
+    {"SqlPlus", "sqlplus -S scott/tiger@ORCL failed", "sqlplus -S scott/***@ORCL failed"},
+    {"AdoDoubledQuote", "User=sa;Password='it''s;secret';Server=h", "User=sa;Password='***';Server=h"},
+    {"OdbcBraces", "Uid=sa;Pwd={se;cret};Server=h", "Uid=sa;Pwd={***};Server=h"},
+    {"MailPlain", "C: AUTH PLAIN AGJvYgBodW50ZXIy", "C: AUTH PLAIN ***"},
+    {"MailLogin", "AUTH LOGIN dXNlcm5hbWU=", "AUTH LOGIN ***"},
+    {"YamlBlock", "db:\n  password: |\n    hunter2\n    more\n  host: h", "db:\n  password: |\n    ***\n  host: h"},
+    {"YamlFolded", "password: >-\n  hunter2", "password: >-\n  ***"},
+    {"Rails", "secret_key_base: 0123456789abcdef", "secret_key_base: ***"},
+    {"SendGrid", "key SG." + letters.substr(0, 22) + "." + letters + " refused", "key *** refused"},
+    {"Vault", "hvs." + letters + " denied", "*** denied"},
+    {"Google", "ya29." + letters + " is expired", "*** is expired"},
+    {"Docker", "dckr_pat_" + letters, "***"},
+    {"WebhookSecret", "secret whsec_" + letters.substr(0, 32) + " invalid", "secret *** invalid"},
+    {"HuggingFace", "hf_" + letters.substr(0, 34), "***"},
+    {"Pypi", "pypi-AgE" + letters, "***"},
+}), [](const auto& row) { return row.param.name; });
+// clang-format on
+
+TEST(Told, AFlagThatIsNoPasswordStays) {
+  const std::string mysql = "Access denied for user 'root'@'localhost' (using password: YES)";
+  EXPECT_EQ(redact(mysql), mysql);
+}
+
+}  // namespace
+}  // namespace dlo
