@@ -60,6 +60,24 @@ class TasksAreRun : public ::testing::Test {
   std::unique_ptr<HttpClient> client_;
 };
 
+TEST_F(TasksAreRun, AndAFailureThatIsReturnedInGoodOrderIsOne) {  // I5, R2-2, S2-16
+  const LoopbackServer there([](const Request&) -> Reply {
+    return {http(200, json, R"({"status":"failed","error":"timeout of the index"})")};
+  });
+  const std::string at = "http://127.0.0.1:" + std::to_string(there.port());
+  serve("executors:\n  web: {http: '" + at +
+        "/run'}\n  program: {command: \"echo {\\\"status\\\":\\\"failed\\\"}\"}\n");
+  const auto task = [](const std::string& adapter) {
+    return R"("error":"timeout","policy":"immediate","max_retries":2,"task":{"adapter":")" +
+           adapter + R"("})";
+  };
+  const std::string web = report(task("web"));
+  const std::string program = report(task("program"));
+  EXPECT_TRUE(becomes(web, "exhausted")) << show(web);
+  EXPECT_NE(show(web).find("timeout of the index"), std::string::npos);
+  EXPECT_TRUE(becomes(program, "exhausted")) << show(program);
+}
+
 TEST_F(TasksAreRun, OverHttpByWhatTheEndpointAnswers) {  // S2-2, S2-17
   const LoopbackServer there([](const Request& request) -> Reply {
     if (request.line.starts_with("POST /well")) return {http(204, "", "")};

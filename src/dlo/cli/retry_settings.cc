@@ -28,6 +28,7 @@ Result<std::shared_ptr<Handler>> make_handler(const ExecutorSettings& executor, 
   if (executor.kind == "http") {
     HttpPushOptions push;
     push.url = executor.target;
+    push.reads_result = true;
     push.timeout = timeout;
     auto secrets = secrets_in(executor.secret_file);
     if (!secrets) return secrets.error();
@@ -38,6 +39,7 @@ Result<std::shared_ptr<Handler>> make_handler(const ExecutorSettings& executor, 
   } else {
     CommandOptions command;
     command.argv = words_of(executor.target);
+    command.reads_result = true;
     auto made = CommandHandler::make(std::move(command));
     if (!made) return made.error();
     handler = std::move(*made);

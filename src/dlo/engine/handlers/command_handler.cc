@@ -10,6 +10,7 @@
 #include "dlo/engine/handlers/child_process.h"
 #include "dlo/engine/handlers/command_environment.h"
 #include "dlo/engine/handlers/failures.h"
+#include "dlo/engine/handlers/returned.h"
 
 extern char** environ;
 
@@ -182,7 +183,9 @@ Outcome CommandHandler::run(const Message& message, const RunContext& context) {
       message.payload ? std::string_view(*message.payload) : std::string_view();
   const auto report = run_child({options_.argv, environment, options_.directory, input, timeout,
                                  options_.grace, context.stop, options_.error_text_limit});
-  return outcome_of(report, options_.argv.front(), timeout);
+  Outcome outcome = outcome_of(report, options_.argv.front(), timeout);
+  if (outcome.kind != OutcomeKind::ok || !options_.reads_result) return outcome;
+  return returned_by_program(report.out.text()).value_or(std::move(outcome));
 }
 
 }  // namespace dlo

@@ -19,6 +19,7 @@ struct CommandOptions {
   Millis timeout{0};    // beside the one of the run; the shorter counts, zero does not
   Millis grace{5'000};  // from SIGTERM to SIGKILL
   std::size_t error_text_limit = 16 * 1024;
+  bool reads_result = false;  // exit 0 with a result that says it failed is one (returned.h)
 };
 
 /// Runs a program per message: payload on stdin, everything else in DLO_* variables (see

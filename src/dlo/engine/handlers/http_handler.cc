@@ -7,6 +7,7 @@
 
 #include "dlo/core/spelling.h"
 #include "dlo/engine/handlers/failures.h"
+#include "dlo/engine/handlers/returned.h"
 
 namespace dlo {
 
@@ -95,6 +96,11 @@ Outcome HttpHandler::run(const Message& message, const RunContext& context) {
   return outcome;
 }
 
+std::optional<Outcome> HttpHandler::result_of(const HttpAnswer& answer) const {
+  if (!options_.reads_result || answer.body_was_cut) return std::nullopt;
+  return returned_failure(answer.body);
+}
+
 Outcome HttpHandler::push(HttpChannel& channel, const Message& message,
                           const RunContext& context) const {
   const Millis timeout = shorter(options_.timeout, context.timeout);
@@ -112,7 +118,9 @@ Outcome HttpHandler::push(HttpChannel& channel, const Message& message,
     const std::string to = printable_url(url);
     if (!result.answered) return outcome_of(result.trouble, to);
     const HttpAnswer& answer = result.answer;
-    if (answer.status >= 200 && answer.status < 300) return {};
+    if (answer.status >= 200 && answer.status < 300) {
+      return result_of(answer).value_or(Outcome{});
+    }
     const bool keeps_method = answer.status == 307 || answer.status == 308;
     if (keeps_method && hops < most_redirects && is_same_origin(url, answer.redirect)) {
       url = answer.redirect;

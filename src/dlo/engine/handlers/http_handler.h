@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct HttpPushOptions {
   HttpHeaders headers;                    // added to each request, e.g. authorization
   std::vector<std::string> pass_headers;  // message headers sent under their own names
   std::vector<std::string> secrets;       // to sign with; none: unsigned
-  Millis timeout{30'000};  // beside the one of the run; the shorter counts, zero does not
+  bool reads_result = false;  // 2xx with a result that says it failed is a failure (returned.h)
+  Millis timeout{30'000};     // beside the one of the run; the shorter counts, zero does not
   HttpTransport transport;
   std::function<TimePoint()> clock;  // for signatures and Retry-After dates; empty: the system's
 };
@@ -38,6 +40,7 @@ class HttpHandler final : public Handler {
   HttpHandler(HttpPushOptions options, Signer signer);
   [[nodiscard]] Outcome push(HttpChannel& channel, const Message& message,
                              const RunContext& context) const;
+  [[nodiscard]] std::optional<Outcome> result_of(const HttpAnswer& answer) const;
   HttpPushOptions options_;
   Signer signer_;
   HttpChannelPool channels_;
