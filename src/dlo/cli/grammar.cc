@@ -99,18 +99,31 @@ void add_watch(CLI::App* command, WatchArguments& watch) {
   command->add_flag("--watch", watch.on, "Again every two seconds, until Ctrl-C");
 }
 
+namespace {
+
+/// Nothing where a name belongs is mostly a variable that was not set. It must not mean everything.
+std::string refuse_empty(const std::string& value) {
+  return value.empty() ? "is empty: name one, or leave the option out to take all" : "";
+}
+
+}  // namespace
+
 void add_selection(CLI::App* command, Selection& selection, bool positional) {
   command->add_option(positional ? "query,--query,--where" : "--where,--query", selection.query,
                       "Such as 'status:open error:\"timed out\" age:>2d' (docs/query.md)");
-  command->add_option("--status", selection.statuses, "One or more, or 'open'")->delimiter(',');
-  command->add_option("--source", selection.source);
-  command->add_option("--category", selection.category);
-  command->add_option("--group", selection.group, "Group id");
-  command->add_option("--type", selection.type, "Event type");
-  command->add_option("--key", selection.key);
-  command->add_option("--error", selection.words, "Words of the error text; all must be there");
-  command->add_option("--since", selection.since, "Died since then: 2d, 2026-03-01");
-  command->add_option("--until", selection.until, "Died until then");
+  command->add_option("--status", selection.statuses, "One or more, or 'open'")
+      ->delimiter(',')
+      ->check(refuse_empty);
+  command->add_option("--source", selection.source)->check(refuse_empty);
+  command->add_option("--category", selection.category)->check(refuse_empty);
+  command->add_option("--group", selection.group, "Group id")->check(refuse_empty);
+  command->add_option("--type", selection.type, "Event type")->check(refuse_empty);
+  command->add_option("--key", selection.key)->check(refuse_empty);
+  command->add_option("--error", selection.words, "Words of the error text; all must be there")
+      ->check(refuse_empty);
+  command->add_option("--since", selection.since, "Died since then: 2d, 2026-03-01")
+      ->check(refuse_empty);
+  command->add_option("--until", selection.until, "Died until then")->check(refuse_empty);
 }
 
 }  // namespace dlo::cli

@@ -7,6 +7,7 @@
 #include "dlo/core/given_up.h"
 #include "dlo/core/parking.h"
 #include "dlo/core/redact.h"
+#include "dlo/core/unclassified.h"
 #include "dlo/engine/capture.h"
 #include "dlo/engine/trail.h"
 
@@ -14,15 +15,6 @@ namespace dlo {
 namespace {
 
 const std::string no_handler;
-
-Decision die(const Counters& counters, std::string reason, std::string description,
-             std::string_view because) {
-  Decision decision;
-  decision.verdict = DeadLetterAs{std::move(reason), std::move(description), false};
-  decision.counters = counters;
-  decision.because = because;
-  return decision;
-}
 
 /// What a broker remembers may come from anybody, and so may a description that quotes it.
 Failure known_failure(const Delivery& delivery) {
@@ -72,12 +64,10 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
   const auto& expires = delivery.message->expires_at;
   if (delivery.expired || (expires && *expires <= now)) {
     std::string text = expires ? "Message expired at " + to_iso8601(*expires) : "Message expired";
-    return plan(item,
-                {die(delivery.counters, rules(item).profile().reasons.expired, std::move(text),
-                     "its time to live was over before it could run"),
-                 known_failure(delivery),
-                 {}},
-                now);
+    return plan(
+        item,
+        {expired(rules(item), delivery.counters, std::move(text)), known_failure(delivery), {}},
+        now);
   }
   auto ended = delivery.interrupted ? account_for_crash(item, now) : check_before_run(item, now);
   if (ended) return std::move(*ended);

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "dlo/core/redact.h"
+#include "dlo/core/unclassified.h"
 #include "dlo/engine/abandoning.h"
 #include "dlo/engine/pull_desk.h"
 #include "dlo/engine/random_bits.h"
@@ -78,16 +79,11 @@ Plan PullDesk::plan_for(const Working& with, Out& out, PullEnding& ending, TimeP
     return with.procedure.after_failure(item, {OutcomeKind::failed, std::move(failed->failure)},
                                         out.started, now, random_bits());
   }
-  if (auto* condemned = std::get_if<PullCondemned>(&ending)) {
-    Counters counters = item.running;
-    if (counters.failure < UINT32_MAX) ++counters.failure;
+  if (auto* said = std::get_if<PullCondemned>(&ending)) {
     Failure failure;
-    failure.type = condemned->reason;
-    failure.text = condemned->description;
-    Decision decision;
-    decision.verdict =
-        DeadLetterAs{std::move(condemned->reason), std::move(condemned->description), false};
-    decision.counters = counters;
+    failure.type = said->reason;
+    failure.text = redact(said->description);  // what decides is what is kept
+    Decision decision = condemned(*with.rules, item.running, std::move(said->reason), failure.text);
     return condemn(*with.rules, out, std::move(decision), std::move(failure), now, true);
   }
   if (auto* abandon = std::get_if<AbandonOptions>(&ending)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dlo/core/abandon.h"
+#include "dlo/core/unclassified.h"
 #include "dlo/engine/trail.h"
 
 namespace dlo {
@@ -79,6 +80,10 @@ DeadLetter build_record(const RecordInput& input) {
       known && record.category.empty()) {
     record.category = known->category;
     record.rule = known->rule;
+  }
+  if (const auto* death = std::get_if<DeadLetterAs>(&input.decision.verdict);
+      death != nullptr && record.category.empty()) {
+    record.category = category_of(input.rules, *death, input.failure);
   }
   record.policy = print(input.rules.policy_for(record.category));
   if (const auto* death = std::get_if<DeadLetterAs>(&input.decision.verdict);

@@ -26,6 +26,7 @@ TEST(Expired, InAPausedSourceAMessageIsDeadAllTheSame) {
   world.clock.advance(std::chrono::seconds{10});
   processor->drain();
   EXPECT_EQ(world.only_record().reason, "Expired");
+  EXPECT_EQ(world.only_record().category, "expired");
   EXPECT_EQ(must(world.broker.stats(world.clock.instant())).dead_lettered, 1U);
   EXPECT_FALSE(ran);
 }

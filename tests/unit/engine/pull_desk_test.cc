@@ -171,6 +171,12 @@ TEST_F(PullDeskTest, AWorkerCanCondemnAMessage) {  // S0-36
   const auto record = must(kept_.get(*dead.record)).record;
   EXPECT_EQ(record.reason, "CustomBusinessRule");
   EXPECT_EQ(record.description, "violates policy XYZ");
+  EXPECT_EQ(record.category, "rejected");
+  send("2");
+  const auto known = settle(receive().at(0).lease, PullCondemned{"Refused", "bad request"});
+  const auto classified = must(kept_.get(*known.record)).record;
+  EXPECT_NE(classified.rule, "") << "a rule knows these words";
+  EXPECT_NE(classified.category, "rejected");
 }
 
 TEST_F(PullDeskTest, TheMarkComesOffOnceTheSourceIsSettled) {  // R3

@@ -232,7 +232,7 @@ TEST_F(PullMixed, WhatExpiresAfterALostLeaseTellsOfIt) {
   clock_.advance(1h);
   EXPECT_TRUE(receive().empty());
   EXPECT_EQ(numbers(record_of("1")), up_to(2));
-  EXPECT_EQ(record_of("1").record.category, "") << "that is not what it died of";
+  EXPECT_EQ(record_of("1").record.category, "expired") << "the crash is not what it died of";
 }
 
 TEST_F(PullMixed, WhatAWorkerCondemnsAfterALostLeaseIsNoCrash) {
@@ -241,7 +241,22 @@ TEST_F(PullMixed, WhatAWorkerCondemnsAfterALostLeaseIsNoCrash) {
   ASSERT_EQ(receive().size(), 1U);
   clock_.advance(1h);
   settle(receive().at(0).lease, PullCondemned{"BusinessRule", "no such customer"});
-  EXPECT_EQ(record_of("1").record.category, "");
+  EXPECT_EQ(record_of("1").record.category, "rejected");
+  EXPECT_EQ(record_of("1").attempts.front().category, "rejected");
+}
+
+TEST_F(PullMixed, EveryDeathHasACategoryUnderEveryProfile) {  // facets have no empty rows
+  for (const Profile& profile : builtin_profiles()) {
+    SCOPED_TRACE(profile.name);
+    use(profile.name);
+    send("condemned");
+    settle(receive().at(0).lease, PullCondemned{"BusinessRule", "no such customer"});
+    EXPECT_EQ(record_of("condemned").record.category, "rejected");
+    send("expired", clock_.now() + 1s);
+    clock_.advance(2s);
+    desk_->bury_expired();
+    EXPECT_EQ(record_of("expired").record.category, "expired");
+  }
 }
 
 TEST_F(PullMixed, WhatOnlyLostItsLeasesIsOfCategoryCrash) {
