@@ -1,6 +1,9 @@
 #include "dlo/core/endings.h"
 
 #include <algorithm>
+#include <string>
+
+#include "dlo/core/dependencies.h"
 
 namespace dlo {
 
@@ -18,6 +21,17 @@ std::uint64_t count_for(const Profile& profile, CounterName counter,
   // A crash is written down by whoever comes next, which may have been an abandon: that counts
   // abandons alone. The start marks know of every run.
   return profile.crash_counts ? std::max<std::uint64_t>(reported, counters.attempt) : reported;
+}
+
+bool was_used_up(const DeadLetter& running) noexcept {
+  const std::string& reason = running.reason;
+  if (reason == waits_reason || reason == blocked_reason) return false;
+  // A crash is told as one either way.
+  if (reason == running.category && running.category != crash_category) return false;
+  if (running.counters.retry > running.limit) return true;
+  // Where attempts or failures are counted the first one counts, too. What is never retried may
+  // have a reason of its own before its limit is reached.
+  return running.counters.retry == running.limit && !running.policy.starts_with("never");
 }
 
 }  // namespace dlo

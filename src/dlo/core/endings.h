@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "dlo/core/counters.h"
+#include "dlo/core/dead_letter.h"
 #include "dlo/core/profile.h"
 
 namespace dlo {
@@ -18,5 +19,10 @@ namespace dlo {
 /// count of that name.
 [[nodiscard]] std::uint64_t count_for(const Profile& profile, CounterName counter,
                                       const Counters& counters) noexcept;
+
+/// Whether the retries of a record that runs now had been used up before, so that only a person can
+/// have asked for this run. Asked without its profile, which may be gone: the record says more than
+/// what it failed of or waits for, and ran as often as its limit allows, whatever is counted.
+[[nodiscard]] bool was_used_up(const DeadLetter& running) noexcept;
 
 }  // namespace dlo

@@ -46,7 +46,11 @@ Result<void> Engine::handle(Broker& source, HandlerTable handlers, HandleOptions
   if (!options.source.empty()) {
     auto line = std::make_unique<Line>();
     line->source = options.source;
-    line->waiting = std::make_unique<OfficeSource>(office_, options.source);
+    line->waiting = std::make_unique<OfficeSource>(
+        office_, OfficeSource::Options{ClaimFrom(options.source),
+                                       {},
+                                       [rules = options.rules](const DeadLetter&) { return rules; },
+                                       nullptr});
     ProcessorParts waiting{*line->waiting, office_,        parts.rules,
                            parts.handlers, clock_,         parts.validators,
                            parts.events,   parts.listener, line->waiting.get()};

@@ -28,6 +28,13 @@ std::uint32_t last_told(const Counters& counters, const std::vector<Attempt>& at
                                                                : counters.total;
 }
 
+/// With the run that was cut off before this start, as core accounts for it: while the next one
+/// runs the record says so too. What is given back unrun stays as it was found.
+Counters accounted(const Counters& counters, std::uint32_t told, const RuleBook* rules) {
+  if (rules == nullptr || told >= counters.total) return counters;
+  return rules->resume(counters).counters;
+}
+
 Delivery delivery_of(const Claim& claim, const Instant& now) {
   const DeadLetter& record = claim.record;
   Delivery delivery;
@@ -169,7 +176,7 @@ Transition OfficeSource::start_mark(const LeaseToken& lease, const Held& held,
   mark.lease_for = Millis{1};  // carried on, never shortened
   mark.to = held.status;
   mark.now = now;
-  mark.counters = with_start(held.counters);
+  mark.counters = with_start(accounted(held.counters, held.told, held.rules.get()));
   return mark;
 }
 

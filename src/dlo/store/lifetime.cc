@@ -1,4 +1,4 @@
-#include "dlo/core/profile.h"
+#include "dlo/core/endings.h"
 #include "dlo/store/rules.h"
 
 namespace dlo {
@@ -9,13 +9,10 @@ bool is_back_from_a_replay(const DeadLetter* before, const DeadLetter& after) {
          before->status == Status::replaying;
 }
 
-/// A retry by hand of one that had been exhausted before: its record says more than what it failed
-/// of, and has been tried more often than its limit allows. A crash is told as one either way.
+/// A retry by hand of one that had been exhausted before.
 bool was_exhausted(const DeadLetter& before, const DeadLetter& after) {
   if (before.status != Status::retrying) return false;
-  if (before.reason == after.reason) return true;
-  const bool ended = before.reason != before.category || before.category == crash_category;
-  return ended && before.counters.retry > before.limit;
+  return before.reason == after.reason || was_used_up(before);
 }
 
 bool is_exhausted_now(const DeadLetter* before, const DeadLetter& after) {

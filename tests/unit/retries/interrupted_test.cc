@@ -98,6 +98,29 @@ TEST_P(InterruptedRetries, TheRunThatWasCutOffIsAmongTheAttempts) {  // S2-20, R
   }
 }
 
+TEST_P(InterruptedRetries, TheRunThatWasCutOffIsCountedWhileTheNextOneRuns) {  // S2-20, R2-4
+  profile = "workflow+safe";  // where such a run counts
+  RecordId id;
+  Counters meanwhile;
+  std::size_t told = 0;
+  std::uint64_t failed = 0;
+  on("llamaindex", [&](const Message&, const RunContext&) {
+    meanwhile = record(id).counters;
+    told = attempts(id).size();
+    failed = must(office().aggregate({})).lifetime.retry_failed;
+    return works();
+  });
+  id = report("killed", "timeout", ask("immediate", 9));
+  die_running();
+  processor().drain();
+  ASSERT_EQ(status(id), Status::resolved);
+  EXPECT_EQ(meanwhile.attempt, 3U);
+  EXPECT_EQ(meanwhile.failure, 2U) << "the first failure, and the run that was cut off";
+  EXPECT_EQ(told, 2U) << "and each of them is a row";
+  EXPECT_EQ(failed, 1U) << "a retry that was killed did not work";
+  EXPECT_EQ(record(id).counters, meanwhile) << "success adds nothing";
+}
+
 TEST_P(InterruptedRetries, TenKillsInARowAreTenAttemptsAndNoneIsLostOrDoubled) {  // R2-3, R2-4
   std::atomic<int> runs{0};
   on("llamaindex", [&](const Message&, const RunContext&) {
@@ -152,6 +175,33 @@ TEST_P(InterruptedRetries, ATaskIsExhaustedOnceWhetherItFailsOrIsKilled) {  // S
   processor().drain();
   ASSERT_EQ(status(id), Status::exhausted);
   EXPECT_EQ(exhausted(), 1U) << "by hand, and it was killed";
+}
+
+TEST_P(InterruptedRetries, ATaskIsExhaustedOnceWhateverItsProfileCounts) {  // S2-25
+  on("llamaindex", [](const Message&, const RunContext&) { return fails("timeout"); });
+  const auto exhausted = [&] { return must(office().aggregate({})).lifetime.exhausted; };
+  std::uint64_t tasks = 0;
+  for (const CounterName counter :
+       {CounterName::attempt, CounterName::failure, CounterName::retry, CounterName::fetch}) {
+    SCOPED_TRACE(name_of(counter));
+    Profile counting = must(ProfileBook{}.find("workflow"));
+    counting.name = profile = "counts-" + std::string(name_of(counter));
+    counting.post_check->counter = counter;
+    ProfileBook rules;
+    rules.set(counting);
+    shelf.use(rules);
+    const RecordId id = report("wf " + profile, "timeout", ask("immediate", 3));
+    processor().drain();
+    ASSERT_EQ(status(id), Status::exhausted);
+    EXPECT_EQ(exhausted(), ++tasks);
+    for (int kill = 0; kill < 3; ++kill) {
+      retry_by_hand(id);
+      die_running();
+      processor().drain();
+      ASSERT_TRUE(status(id) == Status::exhausted || status(id) == Status::quarantined);
+      EXPECT_EQ(exhausted(), tasks) << "by hand, and it was killed";
+    }
+  }
 }
 
 TEST_P(InterruptedRetries, ATaskKilledBeyondItsLimitIsExhaustedAllTheSame) {  // S2-25
