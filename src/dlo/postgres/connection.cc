@@ -2,6 +2,7 @@
 
 #include <array>
 #include <libpq-fe.h>
+#include <poll.h>
 #include <utility>
 
 namespace dlo::postgres {
@@ -110,6 +111,25 @@ void Connection::run(const std::string& sql) {
     return;
   }
   fail("a statement failed", state_of(result), message_of(result, connection_.get()));
+}
+
+std::vector<std::string> Connection::hear(std::chrono::milliseconds wait) {
+  std::vector<std::string> told;
+  const auto take = [&] {
+    while (PGnotify* one = PQnotifies(connection_.get())) {
+      told.emplace_back(one->extra);
+      PQfreemem(one);
+    }
+  };
+  take();  // what came along with an answer
+  if (!told.empty()) return told;
+  pollfd socket{PQsocket(connection_.get()), POLLIN, 0};
+  if (::poll(&socket, 1, static_cast<int>(wait.count())) <= 0) return told;
+  if (PQconsumeInput(connection_.get()) == 0) {
+    fail("listening failed", "", first_line(PQerrorMessage(connection_.get())));
+  }
+  take();
+  return told;
 }
 
 Rows Connection::ask(const std::string& sql, const Params& params, Plan plan) {

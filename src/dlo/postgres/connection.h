@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -51,6 +52,10 @@ class Connection {
   /// were not carried out, and its error is thrown.
   std::vector<Rows> finish();
   [[nodiscard]] std::size_t in_pipeline() const noexcept { return waiting_.size(); }
+
+  /// Waits for what somebody tells the channels this one listens to (LISTEN), `wait` at most. What
+  /// was told; empty: nothing. Only between statements.
+  [[nodiscard]] std::vector<std::string> hear(std::chrono::milliseconds wait);
 
   [[nodiscard]] bool is_lost() const noexcept;
   [[nodiscard]] bool in_transaction() const noexcept;

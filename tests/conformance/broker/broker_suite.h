@@ -75,6 +75,8 @@ struct BrokerBackend {
   std::function<std::unique_ptr<Rig>(const SourceOptions&)> make_empty;
   /// Finds the server it needs, or throws MissingServer.
   std::function<void()> find_server = nullptr;
+  /// How many random histories it walks: fewer where every step asks a server.
+  std::uint64_t histories = 48;
 };
 void PrintTo(const BrokerBackend& backend, std::ostream* out);
 std::string backend_name(const ::testing::TestParamInfo<BrokerBackend>& info);

@@ -333,7 +333,7 @@ TEST_P(BrokerSuite, RandomHistoriesGoAsTheModelSays) {
   NEEDS(priorities);
   NEEDS(key_order);
   NEEDS(expiry);
-  for (std::uint64_t seed = 1; seed <= 48; ++seed) {
+  for (std::uint64_t seed = 1; seed <= GetParam().histories; ++seed) {
     auto options = orders();
     options.ageing = Millis{20};
     options.claims_count = seed % 2 == 0;

@@ -1,4 +1,4 @@
-#include "dlo/broker/embedded/sealing.h"
+#include "dlo/broker/sealing.h"
 
 #include <filesystem>
 #include <fstream>
@@ -165,11 +165,11 @@ TEST(SealedQueue, WhatDoesNotOpenIsUndecodableAndBlocksNobody) {
 
 TEST(SealedQueue, ABodyDoesNotOpenAsAnotherMessages) {
   const auto keys = sealer(1);
-  auto sealed = must(embedded::seal(*keys, std::vector<Publication>{message("1"), message("2")}));
+  auto sealed = must(queued::seal(*keys, std::vector<Publication>{message("1"), message("2")}));
   Message swapped = *sealed.front().message;
   swapped.payload = sealed.back().message->payload;
-  EXPECT_FALSE(embedded::open(*keys, std::make_shared<const Message>(swapped)));
-  EXPECT_TRUE(embedded::open(*keys, sealed.front().message));
+  EXPECT_FALSE(queued::open(*keys, std::make_shared<const Message>(swapped)));
+  EXPECT_TRUE(queued::open(*keys, sealed.front().message));
 }
 
 }  // namespace

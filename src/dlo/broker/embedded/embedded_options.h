@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "dlo/broker/own_queues.h"
 #include "dlo/core/sealed.h"
 #include "dlo/journal/journal.h"
 
@@ -24,12 +25,6 @@ struct EmbeddedOptions {
   std::function<void(const std::string&)> on_trouble;
   // Null: bodies are written as they are. Else payloads, headers and error texts are sealed.
   std::shared_ptr<const Sealer> sealer;
-};
-
-/// How the queues of a directory are.
-struct QueuesHealth {
-  bool works = true;    // false: nothing is acknowledged until they are opened anew
-  std::string trouble;  // what is wrong and what to do; empty: nothing
 };
 
 }  // namespace dlo

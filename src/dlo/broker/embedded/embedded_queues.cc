@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "dlo/broker/embedded/depot.h"
-#include "dlo/broker/embedded/sealing.h"
+#include "dlo/broker/sealing.h"
 
 namespace dlo {
 namespace {
@@ -20,7 +20,7 @@ EmbeddedQueue::~EmbeddedQueue() = default;
 
 Result<std::vector<Delivery>> EmbeddedQueue::receive(const ReceiveRequest& request, Instant now) {
   auto deliveries = depot_->receive(number_, request, now);
-  if (sealer_ && deliveries) embedded::open(*sealer_, *deliveries);
+  if (sealer_ && deliveries) queued::open(*sealer_, *deliveries);
   return deliveries;
 }
 
@@ -31,7 +31,7 @@ Result<std::vector<bool>> EmbeddedQueue::start(std::span<const LeaseToken> lease
 Result<std::vector<SettleAnswer>> EmbeddedQueue::settle(std::span<const Settlement> settlements,
                                                         Instant now) {
   if (!sealer_) return depot_->settle(number_, settlements, now);
-  const auto sealed = embedded::seal(*sealer_, settlements);
+  const auto sealed = queued::seal(*sealer_, settlements);
   if (!sealed) return sealed.error();
   return depot_->settle(number_, *sealed, now);
 }
@@ -44,7 +44,7 @@ Result<std::vector<bool>> EmbeddedQueue::renew(std::span<const LeaseToken> lease
 Result<std::vector<PublishAnswer>> EmbeddedQueue::publish(std::span<const Publication> messages,
                                                           Instant now) {
   if (!sealer_) return depot_->publish(number_, messages, nullptr, now);
-  const auto sealed = embedded::seal(*sealer_, messages);
+  const auto sealed = queued::seal(*sealer_, messages);
   if (!sealed) return sealed.error();
   return depot_->publish(number_, *sealed, nullptr, now);
 }
@@ -56,7 +56,7 @@ Result<PublishAnswer> EmbeddedQueue::publish_undecodable(std::string bytes, cons
   std::vector<Publication> publications(1);
   publications.front().message = std::move(raw);
   if (sealer_) {
-    auto sealed = embedded::seal(*sealer_, publications);
+    auto sealed = queued::seal(*sealer_, publications);
     if (!sealed) return sealed.error();
     publications = std::move(*sealed);
   }
@@ -92,7 +92,7 @@ Result<std::vector<MessagePtr>> EmbeddedQueue::peek(std::size_t limit) {
   for (embedded::Peeked& each : *found) {
     MessagePtr message = std::move(each.message);
     if (sealer_) {
-      auto opened = embedded::open(*sealer_, message);
+      auto opened = queued::open(*sealer_, message);
       if (!opened) return opened.error();
       message = std::move(*opened);
     }
@@ -105,12 +105,13 @@ Result<void> EmbeddedQueue::free_key(const std::string& key) {
   return depot_->free_key(number_, key);
 }
 
-Result<std::uint64_t> EmbeddedQueue::move_to(EmbeddedQueue& target) {
-  if (target.depot_ != depot_) {
+Result<std::uint64_t> EmbeddedQueue::move_to(OwnQueue& target) {
+  auto* const other = dynamic_cast<EmbeddedQueue*>(&target);
+  if (other == nullptr || other->depot_ != depot_) {
     return Error{Code::invalid_argument, "embedded.move",
                  "both queues must live in one directory; nothing was moved"};
   }
-  return depot_->move_all(number_, target.number_);
+  return depot_->move_all(number_, other->number_);
 }
 
 std::uint64_t EmbeddedQueue::dead() const {
@@ -124,9 +125,9 @@ Result<std::vector<EmbeddedQueue::DeadMessage>> EmbeddedQueue::dead_letters(std:
   for (embedded::Peeked& each : *found) {
     MessagePtr message = std::move(each.message);
     if (sealer_) {
-      auto opened = embedded::open(*sealer_, message);
+      auto opened = queued::open(*sealer_, message);
       if (!opened) return opened.error();
-      auto error = embedded::open_error(*sealer_, each.state.last_error);
+      auto error = queued::open_error(*sealer_, each.state.last_error);
       if (!error) return error.error();
       message = std::move(*opened);
       each.state.last_error = std::move(*error);
@@ -187,6 +188,18 @@ Result<std::unique_ptr<EmbeddedQueue>> EmbeddedQueues::find(const std::string& n
   const auto number = depot_->find_queue(name);
   if (!number) return number.error();
   return std::make_unique<EmbeddedQueue>(depot_, *number, sealer_);
+}
+
+Result<std::unique_ptr<OwnQueue>> EmbeddedQueues::make(const SourceOptions& options) {
+  auto queue = declare(options);
+  if (!queue) return queue.error();
+  return std::unique_ptr<OwnQueue>(std::move(*queue));
+}
+
+Result<std::unique_ptr<OwnQueue>> EmbeddedQueues::existing(const std::string& name) {
+  auto queue = find(name);
+  if (!queue) return queue.error();
+  return std::unique_ptr<OwnQueue>(std::move(*queue));
 }
 
 std::vector<std::string> EmbeddedQueues::names() const {

@@ -7,6 +7,7 @@
 
 #include "dlo/broker/broker.h"
 #include "dlo/broker/embedded/embedded_options.h"
+#include "dlo/broker/own_queues.h"
 #include "dlo/broker/source_options.h"
 #include "dlo/core/result.h"
 #include "dlo/journal/file_system.h"
@@ -21,7 +22,7 @@ class Depot;
 /// One named queue. A Broker like any other, and a little more.
 /// Positions are stable: the partition names the journal's incarnation, offsets rise in the order
 /// of publication.
-class EmbeddedQueue final : public Broker, public QueueAdmin {
+class EmbeddedQueue final : public OwnQueue {
  public:
   EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number,
                 std::shared_ptr<const Sealer> sealer) noexcept;
@@ -50,11 +51,9 @@ class EmbeddedQueue final : public Broker, public QueueAdmin {
   /// Puts in an item whose body no decoder can read, as a foreign broker might hold one.
   Result<PublishAnswer> publish_undecodable(std::string bytes, const Failure& why, Instant now);
 
-  /// Everything that waits here goes to `target`, in order, and stands behind what is there: as old
-  /// as the move. Keys whose head is leased or dead stay. Refused as `full` if the target has no
-  /// room for all. Nobody receives anything from here until it is over; after a crash it is
-  /// finished when the queues are opened. Answers how many went.
-  Result<std::uint64_t> move_to(EmbeddedQueue& target);
+  /// Nobody receives anything from here until it is over; after a crash it is finished when the
+  /// queues are opened.
+  Result<std::uint64_t> move_to(OwnQueue& target) override;
 
   // The queue's own dead set, if it was declared to keep one.
   [[nodiscard]] std::uint64_t dead() const;
@@ -78,7 +77,7 @@ class EmbeddedQueue final : public Broker, public QueueAdmin {
 /// All queues of one directory: no server, no configuration. Durable when it answers: everything
 /// that arrived meanwhile shares one sync. One process at a time; a second is refused with the
 /// owner's pid.
-class EmbeddedQueues {
+class EmbeddedQueues final : public OwnQueues {
  public:
   /// Opens the directory, or makes it. Leases of an earlier life are over.
   [[nodiscard]] static Result<std::unique_ptr<EmbeddedQueues>> open(
@@ -88,7 +87,7 @@ class EmbeddedQueues {
       FileSystem& files, TimePoint now, const EmbeddedOptions& options = {});
 
   /// Closes. What was not closed in good order before is as durable as after a crash.
-  ~EmbeddedQueues();
+  ~EmbeddedQueues() override;
   EmbeddedQueues(const EmbeddedQueues&) = delete;
   EmbeddedQueues& operator=(const EmbeddedQueues&) = delete;
 
@@ -98,19 +97,21 @@ class EmbeddedQueues {
                                                  bool keeps_dead = false);
   /// A queue that exists, with the settings it has; `not_found` otherwise.
   Result<std::unique_ptr<EmbeddedQueue>> find(const std::string& name);
-  [[nodiscard]] std::vector<std::string> names() const;
+  Result<std::unique_ptr<OwnQueue>> make(const SourceOptions& options) override;
+  Result<std::unique_ptr<OwnQueue>> existing(const std::string& name) override;
+  [[nodiscard]] std::vector<std::string> names() const override;
 
   /// What opening found: worth telling the operator.
   [[nodiscard]] const RecoveryReport& recovery() const noexcept { return report_; }
   [[nodiscard]] JournalStats journal_stats() const;
   /// Whether anything is wrong: a journal that a failed write or sync made read-only, a full disk,
   /// checkpoints that cannot be written. Cheap, for those who ask every few seconds.
-  [[nodiscard]] QueuesHealth health() const;
+  [[nodiscard]] QueuesHealth health() const override;
   /// Now instead of by and by: reading back begins here, and segments nobody needs are freed, those
   /// as well that hold only a few old messages: these are moved.
   Result<void> tidy();
   /// Syncs and seals. Later calls answer unavailable.
-  Result<void> close();
+  Result<void> close() override;
 
  private:
   EmbeddedQueues() = default;

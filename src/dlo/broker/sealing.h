@@ -8,11 +8,11 @@
 #include "dlo/core/result.h"
 #include "dlo/core/sealed.h"
 
-namespace dlo::embedded {
+namespace dlo::queued {
 
-// With a key, the depot sees sealed bodies and error texts only (R26): they are sealed on the way
-// in and opened on the way out, so that journal, checkpoints and repairs need to know nothing of
-// keys.
+// With a key, queues of our own see sealed bodies and error texts only (R26): they are sealed on
+// the way in and opened on the way out, so that journal, checkpoints, repairs and tables need to
+// know nothing of keys.
 
 /// A message's body is bound to what the queue knows the message by.
 [[nodiscard]] std::string owner_of(const Message& message);
@@ -27,4 +27,4 @@ void open(const Sealer& sealer, std::vector<Delivery>& deliveries);
 [[nodiscard]] Result<MessagePtr> open(const Sealer& sealer, const MessagePtr& message);
 [[nodiscard]] Result<std::string> open_error(const Sealer& sealer, const std::string& error);
 
-}  // namespace dlo::embedded
+}  // namespace dlo::queued

@@ -1,9 +1,9 @@
-#include "dlo/broker/embedded/sealing.h"
+#include "dlo/broker/sealing.h"
 
 #include <memory>
 #include <utility>
 
-namespace dlo::embedded {
+namespace dlo::queued {
 namespace {
 
 constexpr std::string_view error_place = "error text of a queued message";
@@ -59,7 +59,7 @@ std::string owner_of(const Message& message) {
 Result<std::vector<Publication>> seal(const Sealer& sealer, std::span<const Publication> messages) {
   std::vector<Publication> sealed(messages.begin(), messages.end());
   for (Publication& each : sealed) {
-    if (each.message == nullptr) continue;  // refused by the depot, with its place
+    if (each.message == nullptr) continue;  // refused by the queue, with its place
     auto copy = std::make_shared<Message>(*each.message);
     if (auto done = seal_body(sealer, owner_of(*copy), *copy); !done) return done.error();
     each.message = std::move(copy);
@@ -99,4 +99,4 @@ void open(const Sealer& sealer, std::vector<Delivery>& deliveries) {
   }
 }
 
-}  // namespace dlo::embedded
+}  // namespace dlo::queued
