@@ -181,25 +181,29 @@ TEST_P(InterruptedRetries, ATaskIsExhaustedOnceWhateverItsProfileCounts) {  // S
   on("llamaindex", [](const Message&, const RunContext&) { return fails("timeout"); });
   const auto exhausted = [&] { return must(office().aggregate({})).lifetime.exhausted; };
   std::uint64_t tasks = 0;
-  for (const CounterName counter :
-       {CounterName::attempt, CounterName::failure, CounterName::retry, CounterName::fetch}) {
-    SCOPED_TRACE(name_of(counter));
-    Profile counting = must(ProfileBook{}.find("workflow"));
-    counting.name = profile = "counts-" + std::string(name_of(counter));
-    counting.post_check->counter = counter;
-    ProfileBook rules;
-    rules.set(counting);
-    shelf.use(rules);
-    const RecordId id = report("wf " + profile, "timeout", ask("immediate", 3));
-    processor().drain();
-    ASSERT_EQ(status(id), Status::exhausted);
-    EXPECT_EQ(exhausted(), ++tasks);
-    for (int kill = 0; kill < 3; ++kill) {
+  for (const char* base : {"workflow", "workflow+safe"}) {
+    for (const CounterName counter :
+         {CounterName::attempt, CounterName::failure, CounterName::retry, CounterName::fetch}) {
+      Profile counting = with_limit(must(ProfileBook{}.find(base)), 1);
+      counting.name = profile = std::string(base) + "-" + std::string(name_of(counter));
+      SCOPED_TRACE(profile);
+      counting.post_check->counter = counter;
+      ProfileBook rules;
+      rules.set(counting);
+      shelf.use(rules);
+      const RecordId id =
+          report(profile, "timeout", {must(parse_workflow_policy("immediate")), {}});
+      processor().drain();
+      ASSERT_EQ(status(id), Status::exhausted);
+      EXPECT_EQ(exhausted(), ++tasks);
       retry_by_hand(id);
       die_running();
       processor().drain();
-      ASSERT_TRUE(status(id) == Status::exhausted || status(id) == Status::quarantined);
+      ASSERT_EQ(status(id), Status::exhausted);
       EXPECT_EQ(exhausted(), tasks) << "by hand, and it was killed";
+      retry_by_hand(id);
+      processor().drain();
+      EXPECT_EQ(exhausted(), tasks) << "by hand, and it failed";
     }
   }
 }
