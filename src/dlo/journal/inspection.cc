@@ -22,6 +22,13 @@ JournalOptions without_threads() {
   return options;
 }
 
+bool lies_in(const std::vector<Damage>& places, const Location& at) noexcept {
+  return std::any_of(places.begin(), places.end(), [&](const Damage& each) {
+    return each.segment == at.segment && at.offset >= each.offset &&
+           at.offset < each.offset + each.size;
+  });
+}
+
 }  // namespace
 
 std::string quarantine_file(const Damage& damage) {
@@ -83,6 +90,7 @@ class Inspection::Walk {
   Result<std::uint64_t> at_damage(Segment& segment, std::uint64_t offset, bool last);
   Result<std::uint64_t> at_the_end(Segment& segment, std::uint64_t offset, bool last);
   Result<void> salvage_from(Segment& segment, std::uint64_t begin, std::uint64_t end);
+  Result<void> show_unfinished(Segment& segment, std::uint64_t offset);
   Result<bool> held_seal(Segment& segment, std::uint64_t offset, const FoundGroup& next) const;
   Result<void> record(const Entry& entry);
   void expect(std::uint64_t sequence);
@@ -163,6 +171,18 @@ Result<void> Inspection::Walk::salvage_from(Segment& segment, std::uint64_t begi
   return {};
 }
 
+/// What can still be read of it is all there is if it was acknowledged, and damaged later.
+Result<void> Inspection::Walk::show_unfinished(Segment& segment, std::uint64_t offset) {
+  if (!to_.on_unfinished) return {};
+  const auto found = salvage(segment, offset, segment.size, expected_);
+  if (!found) return found.error();
+  for (const Salvaged& each : *found) {
+    if (!each.whole || each.type == format::seal_type) continue;
+    to_.on_unfinished({each.sequence, each.type, each.body, each.location});
+  }
+  return {};
+}
+
 /// Whether no more was damaged than the first seal of a clean stop.
 Result<bool> Inspection::Walk::held_seal(Segment& segment, std::uint64_t offset,
                                          const FoundGroup& next) const {
@@ -196,7 +216,8 @@ Result<std::uint64_t> Inspection::Walk::at_damage(Segment& segment, std::uint64_
     const bool unsynced = last && last_group_ && last_group_->group + 1 >= *synced;
     if (unsynced) {
       to_.unfinished += next.offset - offset;
-      return segment.size.load();
+      const auto shown = show_unfinished(segment, offset);
+      return shown ? Result<std::uint64_t>(segment.size.load()) : shown.error();
     }
     const auto seal = held_seal(segment, offset, next);
     if (!seal) return seal.error();
@@ -226,11 +247,13 @@ Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64
       after = LogEnd{expected_.value_or(0), last_group_->group + 1, last_group_->crc, 0};
     const auto begun = begun_group(rest, segment.number, after);
     if (begun) to_.unfinished += std::min(*begun, segment.size - offset);
-    return segment.size.load();
+    const auto shown = begun ? show_unfinished(segment, offset) : Result<void>{};
+    return shown ? Result<std::uint64_t>(segment.size.load()) : shown.error();
   }
   note(segment.number, offset + at, end - at, "There are bytes behind the last group.");
   unknown_end_ += end - at;
-  const auto saved = salvage_from(segment, offset, offset + end);
+  // Not only up to its last byte: a record may end with zeros.
+  const auto saved = salvage_from(segment, offset, segment.size);
   if (!saved) return saved.error();
   last_group_.reset();
   return segment.size.load();
@@ -258,6 +281,9 @@ Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
   if (before_ != 0 && segment->number != before_ + 1) last_group_.reset();
   before_ = segment->number;
   to_.sealed = false;  // a stop that was followed by a start says nothing of this one
+  if (const auto& known = to_.goes_on_from; known && segment->number > known->segment) {
+    expected_ = std::max(expected_.value_or(0), known->sequence);
+  }
   if (const auto first = first_in_.find(segment->number); first != first_in_.end()) {
     if (!expected_ || first->second > *expected_) expect(first->second);
   }
@@ -340,6 +366,14 @@ Result<void> Inspection::walk(const Journal::Visitor& visit,
 std::uint64_t Inspection::first_in(std::uint64_t segment) const noexcept {
   const auto found = first_in_.find(segment);
   return found == first_in_.end() ? 0 : found->second;
+}
+
+bool Inspection::is_damaged(const Location& at) const noexcept {
+  return is_set_aside(at) || lies_in(damages, at);
+}
+
+bool Inspection::is_set_aside(const Location& at) const noexcept {
+  return lies_in(quarantined, at);
 }
 
 void Inspection::read(std::span<const Address> addresses, const Journal::Reader& each) {

@@ -66,8 +66,20 @@ class Inspection {
   Result<void> walk(const Journal::Visitor& visit,
                     const std::function<void(const LostRecords&)>& lost = {});
 
+  /// Where somebody knows that records go on, told before `walk`: what lies between here and the
+  /// first that is found is lost, though nothing is left of what came before.
+  std::optional<JournalPosition> goes_on_from;
+
+  /// Hears of whole records in the last bytes that are not whole and will be cut off; if there is
+  /// one before `walk`.
+  std::function<void(const Entry&)> on_unfinished;
+
   /// The sequence of the first whole record of a segment, after `walk`; 0: there is none.
   [[nodiscard]] std::uint64_t first_in(std::uint64_t segment) const noexcept;
+
+  /// Whether a place lies in what has been found damaged so far; in what has been set aside.
+  [[nodiscard]] bool is_damaged(const Location& at) const noexcept;
+  [[nodiscard]] bool is_set_aside(const Location& at) const noexcept;
 
   /// As Journal::read, after `walk` or during it.
   void read(std::span<const Address> records, const Journal::Reader& each);

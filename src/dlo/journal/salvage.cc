@@ -36,6 +36,10 @@ std::vector<Outline> outlines(std::string_view bytes, std::size_t at) {
   return found;
 }
 
+bool holds(const Outline& outline, std::uint64_t sequence) noexcept {
+  return format::record_crc(outline.body_crc, sequence, outline.header.type) == outline.header.crc;
+}
+
 /// The type under which a record verifies as number `sequence`; the byte that says it may be the
 /// damaged one. 0: under none.
 std::uint8_t verified_type(const Outline& outline, std::uint64_t sequence) {
@@ -77,16 +81,90 @@ class Stretch {
       first = header->first_sequence;
     }
     const bool outline_holds = ours && headers_verify(*header, at, records);
-    if (!first && outline_holds) first = header->first_sequence;
+    if (!first && ours) first = header->first_sequence;
     if (!first) return at + format::group_alignment;
     std::size_t credible = outline_holds ? header->records : 0;
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (verified_type(records[i], *first + i) != 0) credible = std::max(credible, i + 1);
     }
-    if (credible == 0) return at + format::group_alignment;
     for (std::size_t i = 0; i < credible; ++i) take(records[i], *first + i, outline_holds);
-    sequence = *first + credible;
-    return records[credible - 1].end();
+    const auto end = credible > 0 ? records[credible - 1].end() : at + format::group_header_size;
+    std::uint64_t next = *first + credible;
+    auto resumed = resume(end, next_group(end), next);
+    if (credible == 0 && resumed == end && ours) {
+      next = header->first_sequence;
+      resumed = resume(end, next_group(end), next);
+    }
+    if (credible == 0 && resumed == end) return at + format::group_alignment;
+    sequence = next;
+    return resumed;
+  }
+
+  /// Where the length of a record is damaged nothing leads to those behind it in their group: they
+  /// are looked for, up to `limit`. `next` is what the first of the missing ones has; afterwards
+  /// what comes behind the last that was found.
+  std::size_t resume(std::size_t from, std::size_t limit, std::uint64_t& next) {
+    while (const auto found = find_record(from, limit, next)) {
+      const auto records = outlines(bytes_.substr(0, limit), found->at);
+      std::size_t whole = 1;
+      for (std::size_t i = 1; i < records.size(); ++i) {
+        if (verified_type(records[i], found->sequence + i) != 0) whole = i + 1;
+      }
+      for (std::size_t i = 0; i < whole; ++i) take(records[i], found->sequence + i, false);
+      next = found->sequence + whole;
+      from = records[whole - 1].end();
+    }
+    return from;
+  }
+
+  struct FoundRecord {
+    std::size_t at = 0;
+    std::uint64_t sequence = 0;
+  };
+  /// The first record in [from, limit) that verifies as `next` or as one of those that may come
+  /// behind it, and whose neighbour does, too, unless it is the last of its group.
+  std::optional<FoundRecord> find_record(std::size_t from, std::size_t limit, std::uint64_t next) {
+    for (auto at = from; at + format::record_header_size <= limit; ++at) {
+      const auto outline = record_at(at, limit);
+      if (!outline) continue;
+      const bool last = ends_group(outline->end(), limit);
+      if (!last && !begins_record(outline->end(), limit)) continue;
+      const auto most = next + (at - from) / format::record_header_size;
+      patience_ -= std::min<std::uint64_t>(patience_, outline->header.size + 8 * (most - next + 1));
+      if (patience_ == 0) return std::nullopt;
+      const auto whole = with_crc(*outline);
+      for (auto sequence = next; sequence <= most; ++sequence) {
+        if (!holds(whole, sequence)) continue;
+        if (last || holds(with_crc(*record_at(whole.end(), limit)), sequence + 1)) {
+          return FoundRecord{at, sequence};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// What may be a record by its length and type.
+  [[nodiscard]] std::optional<Outline> record_at(std::size_t at, std::size_t limit) const {
+    if (at + format::record_header_size > limit) return std::nullopt;
+    const Outline outline{at, format::decode_record(bytes_.data() + at), 0};
+    const bool fits = outline.header.size <= limit - at - format::record_header_size;
+    return fits && outline.header.type != 0 ? std::optional(outline) : std::nullopt;
+  }
+  [[nodiscard]] bool begins_record(std::size_t at, std::size_t limit) const {
+    return record_at(at, limit).has_value();
+  }
+  /// Nothing but padding up to the next group, or to where none is.
+  [[nodiscard]] bool ends_group(std::size_t at, std::size_t limit) const {
+    const auto padded = format::aligned(begin_ + at) - begin_;
+    const auto until = std::min<std::size_t>(padded + format::group_alignment, limit);
+    if (padded < limit && padded + format::group_alignment > limit) return false;
+    return until <= at ||
+           bytes_.substr(at, until - at).find_first_not_of('\0') == std::string_view::npos;
+  }
+  [[nodiscard]] Outline with_crc(Outline outline) const {
+    outline.body_crc =
+        crc32c(0, bytes_.substr(outline.at + format::record_header_size, outline.header.size));
+    return outline;
   }
 
   static std::size_t count_whole(const std::vector<Outline>& records, std::uint64_t first) {
@@ -134,6 +212,8 @@ class Stretch {
   std::uint64_t begin_;
   std::string_view bytes_;
   std::vector<Salvaged> found_;
+  std::uint64_t patience_ =
+      256U << 20U;  // bytes to be read in search of records: less than a second
 };
 
 }  // namespace
