@@ -136,5 +136,29 @@ TEST(Scenario, ADamagedQueueIsRepairedAndGoesOn) {
   EXPECT_TRUE(report);
 }
 
+TEST(Scenario, AFileThatWasCutIsRepairedForGood) {
+  const TemporaryDirectory data;
+  const auto dlo = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "queue");
+    words.insert(words.end(), {"--data", data.path()});
+    return run_dlo(words);
+  };
+  for (const std::string body : {"first body", "second body", "third body"}) {
+    ASSERT_EQ(dlo({"send", "orders", body}).code, 0);
+  }
+  const std::string segment = data.path() + "/queues/000000000001.seg";
+  std::filesystem::resize_file(segment, 250);
+  EXPECT_EQ(dlo({"fsck"}).code, 1);
+  const Ended repaired = dlo({"repair", "--yes"});
+  EXPECT_EQ(repaired.code, 3) << repaired.out << repaired.err;
+  EXPECT_TRUE(has(repaired.out, "BROKEN")) << repaired.out;
+  const Ended fsck = dlo({"fsck"});
+  EXPECT_EQ(fsck.code, 3) << fsck.out;
+  EXPECT_TRUE(has(fsck.out, "There is nothing to repair") && !has(fsck.out, "DAMAGED")) << fsck.out;
+  EXPECT_EQ(dlo({"repair"}).code, 0);
+  EXPECT_EQ(dlo({"send", "orders", "fourth body"}).code, 0);
+  EXPECT_TRUE(has(dlo({"dump", "-o", "ndjson"}).out, "fourth body"));
+}
+
 }  // namespace
 }  // namespace dlo::testing

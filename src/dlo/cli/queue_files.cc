@@ -48,13 +48,14 @@ void print_record(Context& context, const DumpedRecord& record) {
     if (record.message == nullptr) return;
     std::string text = to_json(*record.message);
     text.pop_back();  // the closing bracket
-    context.out << text << ",\"state\":\"" << record.state << "\"}\n";
+    context.out << text << ",\"state\":\"" << record.state << "\""
+                << (record.in_damage ? ",\"in_damage\":true" : "") << "}\n";
     return;
   }
   context.out << record.sequence << "  " << record.type
               << (record.queue.empty() ? "" : "  " + printable(record.queue))
               << (record.state.empty() ? "" : "  " + record.state) << "  " << printable(record.text)
-              << "\n";
+              << (record.in_damage ? "  (out of a damaged group)" : "") << "\n";
 }
 
 }  // namespace
@@ -68,7 +69,8 @@ int queue_repair(Context& context, const QueueArguments& arguments) {
   context.out << describe(*repair, arguments.yes);
   if (repair->damages.empty()) return exit_ok;
   if (!arguments.yes) return exit_error;
-  return repair->lost.empty() && repair->unknown_records == 0 ? exit_ok : exit_partial;
+  const bool all = repair->lost.empty() && repair->damaged.empty() && repair->unknown_records == 0;
+  return all ? exit_ok : exit_partial;
 }
 
 int queue_fsck(Context& context) {
@@ -86,7 +88,9 @@ int queue_fsck(Context& context) {
                    "which nobody was told of; or, if the disk was damaged afterwards, what was "
                    "acknowledged last\n";
   }
+  std::uint64_t unreadable = 0;
   for (const auto& queue : check->queues) {
+    unreadable += queue.unreadable;
     context.out << "queue     " << printable(queue.name) << ": " << queue.waiting << " waiting, "
                 << queue.dead << " dead";
     if (queue.unreadable > 0) context.out << ", " << queue.unreadable << " UNREADABLE";
@@ -99,7 +103,12 @@ int queue_fsck(Context& context) {
   }
   if (check->damages.empty()) {
     context.out << "ok        " << check->verified << " messages read and verified\n";
-    return check->unfinished == 0 ? exit_ok : exit_partial;
+    if (unreadable > 0) {
+      context.out << "          " << unreadable
+                  << " more cannot be read, as a repair has told: each is handed out as "
+                     "undecodable once and is a dead letter then. There is nothing to repair.\n";
+    }
+    return check->unfinished == 0 && unreadable == 0 ? exit_ok : exit_partial;
   }
   context.out << "found " << check->damages.size() << " damaged places; " << check->verified
               << " messages are whole. Nothing was changed. Restore the files from a backup if "

@@ -332,5 +332,44 @@ TEST(QueueDump, FindsWhatIsWholeBehindDamageInItsGroup) {
   }
 }
 
+// Nothing but the journal knows of them, and the length that leads to them is damaged.
+TEST(QueueDump, FindsWhatWasPublishedAfterTheLastCheckpointBehindDamageInItsGroup) {
+  for (const bool last : {false, true}) {  // it is the last group, and will be cut off
+    SCOPED_TRACE(last);
+    Shop shop;
+    shop.open();
+    shop.publish("first");
+    must(shop.queues->tidy());
+    std::vector<Publication> batch(20);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      batch[i].message = std::make_shared<const Message>(
+          Message{.id = "b-" + std::to_string(i), .payload = std::string(100, '.')});
+    }
+    must(shop.queue->publish(batch, noon));
+    for (int i = 0; !last && i < 2; ++i) shop.publish("later");
+    shop.shut();
+    std::string& bytes = shop.disk->bytes("000000000001.seg");
+    const auto at = bytes.find("b-5");
+    bytes.replace(at - 60, 200, 200, '?');
+    std::map<std::string, std::string> states;
+    must(dump_queues(*shop.disk, [&](const DumpedRecord& record) {
+      if (!record.message) return;
+      EXPECT_TRUE(record.there) << record.message->id;
+      EXPECT_EQ(record.in_damage, !last && record.message->id.starts_with("b-"))
+          << record.message->id;
+      states[record.message->id] = record.state;
+    }));
+    for (const char* id : {"b-0", "b-3", "b-7", "b-19"}) {
+      EXPECT_EQ(states[id], last ? "unfinished" : "unknown") << id;
+    }
+    EXPECT_FALSE(states.contains("b-5"));
+    if (last) continue;
+    const auto repair = must(repair_queues(*shop.disk, noon, true));
+    EXPECT_LE(repair.unknown_records + repair.lost.size(), 3U) << describe(repair, true);
+    shop.open();
+    EXPECT_EQ(shop.take(99).size() + repair.unknown_records + repair.lost.size(), 23U);
+  }
+}
+
 }  // namespace
 }  // namespace dlo::testing

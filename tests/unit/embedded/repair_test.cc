@@ -380,8 +380,16 @@ TEST(Repair, GoesOnWhateverHappenedToTheFiles) {
     std::mt19937 random(seed);
     const auto disk = copy(*first.disk);
     ruin(*disk, random);
+    (void)check_queues(*disk);  // whatever it says, it says something
+    (void)dump_queues(*disk, [](const DumpedRecord&) {});
     const auto repair = repair_queues(*disk, noon, true);
     ASSERT_TRUE(repair) << repair.error().detail;
+    const auto check = must(check_queues(*disk));
+    ASSERT_TRUE(check.damages.empty())
+        << check.damages.front().file << " at byte " << check.damages.front().offset << ": "
+        << check.damages.front().what << "\n"
+        << describe(*repair, true);
+    ASSERT_TRUE(must(repair_queues(*disk, noon + 1s, false)).damages.empty());
     auto opened = EmbeddedQueues::open(*disk, noon + 2h, Shop::small_segments());
     ASSERT_TRUE(opened) << opened.error().detail << "\n" << describe(*repair, true);
     auto queue = must((*opened)->declare(Shop::jobs()));

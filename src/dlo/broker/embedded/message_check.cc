@@ -1,6 +1,5 @@
 #include "dlo/broker/embedded/message_check.h"
 
-#include <algorithm>
 #include <string>
 
 #include "dlo/broker/embedded/records.h"
@@ -10,10 +9,10 @@ namespace {
 
 class MessageCheck {
  public:
-  MessageCheck(Holdings& holdings, Inspection& journal, QueueCheck& check)
-      : holdings_(holdings), journal_(journal), check_(check) {}
+  MessageCheck(Holdings& holdings, Inspection& journal, const BrokenList& told, QueueCheck& check)
+      : holdings_(holdings), journal_(journal), told_(told), check_(check) {}
 
-  std::vector<SlotNumber> run() {
+  std::vector<Unreadable> run() {
     constexpr std::size_t at_once = 4096;
     for (SlotNumber at = 0; at < holdings_.slots().size(); ++at) {
       const Place place = holdings_.slots()[at].place;
@@ -56,19 +55,12 @@ class MessageCheck {
     ++check_.verified;
   }
 
-  [[nodiscard]] bool set_aside(const Address& at) const {
-    return std::any_of(
-        journal_.quarantined.begin(), journal_.quarantined.end(), [&](const Damage& each) {
-          return each.segment == at.location.segment && at.location.offset >= each.offset &&
-                 at.location.offset < each.offset + each.size;
-        });
-  }
-
   void complain(SlotNumber slot, const Address& at, const std::string& what) {
     QueueCheck::Queue& queue = check_.queues[holdings_.slots()[slot].queue];
     ++queue.unreadable;
-    unreadable_.push_back(slot);
-    if (set_aside(at)) return;
+    const bool known = journal_.is_set_aside(at.location) || told_.contains(at);
+    unreadable_.push_back({slot, at, known});
+    if (known) return;
     check_.damages.push_back(
         {"queue \"" + queue.name + "\", segment " + std::to_string(at.location.segment),
          at.location.offset, 0, "A message cannot be read: " + what});
@@ -76,19 +68,21 @@ class MessageCheck {
 
   Holdings& holdings_;
   Inspection& journal_;
+  const BrokenList& told_;
   QueueCheck& check_;
   std::vector<SlotNumber> slots_;
-  std::vector<SlotNumber> unreadable_;
+  std::vector<Unreadable> unreadable_;
 };
 
 }  // namespace
 
-std::vector<SlotNumber> check_messages(Holdings& holdings, Inspection& journal, QueueCheck& check) {
+std::vector<Unreadable> check_messages(Holdings& holdings, Inspection& journal,
+                                       const BrokenList& told, QueueCheck& check) {
   for (std::size_t i = 0; i < holdings.queue_count(); ++i) {
     const QueueState* queue = holdings.queue(static_cast<std::uint16_t>(i));
     check.queues.push_back({queue != nullptr ? queue->options().source : "", 0, 0, 0});
   }
-  return MessageCheck(holdings, journal, check).run();
+  return MessageCheck(holdings, journal, told, check).run();
 }
 
 }  // namespace dlo::embedded

@@ -63,9 +63,9 @@ std::string slots_text(const std::vector<SlotNumber>& slots) {
 /// Turns records into what people can read.
 class Dumper {
  public:
-  Dumper(const FileSystem& files, MessageFates& fates,
+  Dumper(const FileSystem& files, MessageFates& fates, const Inspection& journal,
          const std::function<void(const DumpedRecord&)>& each)
-      : files_(files), fates_(fates), each_(each) {}
+      : files_(files), fates_(fates), journal_(journal), each_(each) {}
 
   void learn_names(Holdings& holdings) {
     for (std::size_t i = 0; i < holdings.queue_count(); ++i) {
@@ -74,11 +74,12 @@ class Dumper {
     }
   }
 
-  void operator()(const Entry& entry) {
+  void operator()(const Entry& entry, bool unfinished = false) {
     DumpedRecord out;
     out.sequence = entry.sequence;
     out.file = files_.describe(segment_file(entry.location.segment));
     out.offset = entry.location.offset;
+    out.in_damage = journal_.is_damaged(entry.location);
     const auto type = static_cast<RecordType>(entry.type);
     out.type = name_of(type);
     if (type == RecordType::published || type == RecordType::relocated) {
@@ -87,6 +88,10 @@ class Dumper {
       state(entry, out);
     } else {
       small(type, entry, out);
+    }
+    if (unfinished && out.message != nullptr) {
+      out.state = "unfinished";
+      out.there = true;
     }
     each_(out);
   }
@@ -160,6 +165,7 @@ class Dumper {
 
   const FileSystem& files_;
   MessageFates& fates_;
+  const Inspection& journal_;
   const std::function<void(const DumpedRecord&)>& each_;
   std::vector<std::string> queues_;
 };
@@ -216,7 +222,9 @@ Result<QueueCheck> check_queues(FileSystem& files) {
   }
   check.damages.insert(check.damages.end(), journal.damages.begin(), journal.damages.end());
   check.quarantined = journal.quarantined;
-  if (known) check_messages(holdings, journal, check);
+  const auto told = BrokenList::read(files);
+  if (!told) return told.error();
+  if (known) check_messages(holdings, journal, *told, check);
   return check;
 }
 
@@ -225,9 +233,10 @@ Result<std::vector<Damage>> dump_queues(FileSystem& files,
   auto fates = MessageFates::read(files);
   if (!fates) return fates.error();
   Inspection journal(files);
-  Dumper dump(files, *fates, each);
+  Dumper dump(files, *fates, journal, each);
   Holdings holdings;  // for the names of queues whose records are gone
   if (const auto loaded = load_checkpoint(files, holdings); loaded) dump.learn_names(holdings);
+  journal.on_unfinished = [&](const Entry& entry) { dump(entry, true); };
   const auto walked = journal.walk([&](const Entry& entry) -> Result<void> {
     dump(entry);
     return {};

@@ -47,11 +47,12 @@ struct DumpedRecord {
   std::shared_ptr<const Message> message;  // null: it carries none
   std::string state;                       // of its message: ready, completed, … (message_fates.h)
   bool there = false;                      // it is still in a queue, or may be
+  bool in_damage = false;                  // it is whole, and its group is not
 };
 
 /// Every whole record of a journal of queues, in order, past any damage; then messages that are
-/// whole and of whose place only a checkpoint knows. A message that was moved has the queue where
-/// it is now.
+/// whole and of whose place only a checkpoint knows. Those in the last bytes, which are not whole
+/// and will be cut off, are `unfinished`. A message that was moved has the queue where it is now.
 [[nodiscard]] Result<std::vector<Damage>> dump_queues(
     FileSystem& files, const std::function<void(const DumpedRecord&)>& each);
 

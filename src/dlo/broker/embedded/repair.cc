@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "dlo/broker/embedded/broken_list.h"
 #include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/mend.h"
 #include "dlo/broker/embedded/message_check.h"
@@ -30,7 +31,7 @@ class Repair {
  private:
   Result<void> load();
   Result<void> read_back();
-  void name_messages(const Mend& mend);
+  void name_messages(const Mend& mend, const BrokenList& told);
   void remember_id(const LostRecords& lost);
   [[nodiscard]] QueueRepair::Message message_in(SlotNumber slot);
   [[nodiscard]] std::string place(const Location& location) const {
@@ -56,6 +57,7 @@ class Repair {
   bool in_doubt_ = false;
   std::uint64_t incarnation_ = 0;
   std::map<std::uint64_t, std::string> ids_;  // of damaged publications, by sequence
+  std::vector<Address> broken_;               // where messages should be that cannot be read
 };
 
 /// The checkpoint if it is whole; else the names of the queues if these are.
@@ -68,6 +70,7 @@ Result<void> Repair::load() {
     from_group_ = (*loaded)->position.group;
     needed_ = (*loaded)->position.segment;
     incarnation_ = (*loaded)->incarnation;
+    journal_.goes_on_from = (*loaded)->position;
     auto cut = cut_short(files_, (*loaded)->position);
     if (!cut) return cut.error();
     if (*cut) report.damages.push_back(std::move(**cut));
@@ -158,7 +161,9 @@ Result<void> Repair::read_back() {
     report.notes.push_back(which + " of queue \"" + queue +
                            "\" was held and may have been freed in a lost record: it is free now.");
   }
-  name_messages(mend);
+  const auto told = BrokenList::read(files_);
+  if (!told) return told.error();
+  name_messages(mend, *told);
   return {};
 }
 
@@ -188,15 +193,30 @@ QueueRepair::Message Repair::message_in(SlotNumber slot) {
   return out;
 }
 
-void Repair::name_messages(const Mend& mend) {
+void Repair::name_messages(const Mend& mend, const BrokenList& told) {
   for (const Mend::LostMessage& each : mend.lost_messages) {
     report.lost.push_back({each.queue, each.id, place(each.location)});
   }
   QueueCheck check;
-  for (const auto slot : check_messages(*holdings_, journal_, check)) {
-    report.damaged.push_back(message_in(slot));
+  std::map<std::uint32_t, std::pair<std::uint32_t, std::size_t>>
+      news;  // first offset, and how many
+  for (const Unreadable& each : check_messages(*holdings_, journal_, told, check)) {
+    report.damaged.push_back(message_in(each.slot));
+    broken_.push_back(each.at);
+    if (each.known) continue;
+    const Location& at = each.at.location;
+    auto& [offset, count] = news.try_emplace(at.segment, at.offset, 0).first->second;
+    offset = std::min(offset, at.offset);
+    ++count;
   }
   report.queues = check.queues;
+  // That a file is gone, or its end, may show in nothing else.
+  if (!report.damages.empty()) news.clear();
+  for (const auto& [segment, what] : news) {
+    report.damages.push_back(
+        {files_.describe(segment_file(segment)), what.first, 0,
+         std::to_string(what.second) + " messages lay here or behind it and cannot be read.", 0});
+  }
   report.doubtful_count = mend.doubtful.size();
   for (const auto slot : mend.doubtful) {
     if (report.doubtful.size() == QueueRepair::listed) break;
@@ -278,6 +298,12 @@ Result<void> Repair::carry_out() {
   const std::string name =
       "quarantine-report-" + std::to_string(now_.time_since_epoch().count()) + ".txt";
   if (const auto done = write_new(name, describe(report, true)); !done) return done;
+  const auto list = BrokenList::to_text(broken_);
+  if (const auto done =
+          list.empty() ? Result<void>{} : write_new(BrokenList::file_name(now_), list);
+      !done) {
+    return done;
+  }
   if (const auto done = files_.sync_names(); !done) return done;
   if (const auto done = mend_headers(); !done) return done;
   return write_checkpoint();
@@ -301,6 +327,11 @@ std::string describe(const QueueRepair& repair, bool applied) {
     out += "DAMAGED   " + each.file + " at byte " + std::to_string(each.offset) +
            (each.size > 0 ? ", " + std::to_string(each.size) + " bytes: " : ": ") + each.what +
            "\n";
+  }
+  if (repair.damages.empty()) {
+    for (const auto& each : repair.damaged) tell(out, "BROKEN  ", each);
+    return out + "ok        there is nothing to repair; " + std::to_string(repair.damaged.size()) +
+           " messages are broken, as an earlier repair told, and are handed out as undecodable\n";
   }
   for (const auto& each : repair.lost) tell(out, "LOST    ", each);
   for (const auto& each : repair.damaged) tell(out, "BROKEN  ", each);
