@@ -27,6 +27,7 @@ void RequestParser::on_request_impl(Verb, view method, view target, int version,
   request_.method = text(method);
   request_.target = text(target);
   version_ = version;
+  request_.headers.reserve(8);
 }
 
 void RequestParser::on_field_impl(Field name, view name_text, view value, error_code& error) {
@@ -42,6 +43,15 @@ void RequestParser::on_field_impl(Field name, view name_text, view value, error_
       return;
     }
     expects_continue_ = true;
+  }
+  // Kept packed, a body would be taken for what it is not.
+  if (name == Field::transfer_encoding &&
+      !same_ignoring_case({value.data(), value.size()}, "chunked")) {
+    refuse(501, "transfer_coding_not_supported",
+           "Of transfer codings only 'chunked' is understood. Nothing was used; send the body "
+           "unpacked.");
+    error = http::error::bad_transfer_encoding;
+    return;
   }
   request_.headers.push_back({text(name_text), text(value)});
 }

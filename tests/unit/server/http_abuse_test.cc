@@ -101,6 +101,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, BadRequests, ::testing::ValuesIn(std::vector<Sm
     {"NegativeLength",   "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -3\r\n\r\n", 400},
     {"HugeLength",       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", 400},
     {"HugeChunk",        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 413},
+    {"PackedChunks",     "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 501},
+    {"TwiceChunked",     "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 501},
     {"BadChunk",         "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
     {"NoHost",           "GET / HTTP/1.1\r\n\r\n", 400},
     {"TwoHosts",         "GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400},
