@@ -23,8 +23,8 @@ std::vector<std::string_view> steps_of(std::string_view pattern) {
   return steps;
 }
 
+/// Of as many steps.
 bool fits(const std::vector<std::string_view>& pattern, const std::vector<std::string>& steps) {
-  if (pattern.size() != steps.size()) return false;
   for (std::size_t i = pattern.size(); i-- > 0;) {  // the differences are at the end
     if (!is_place(pattern[i]) && pattern[i] != steps[i]) return false;
   }
@@ -47,6 +47,9 @@ Router::Router(std::vector<Route> routes) : routes_(std::move(routes)) {
   patterns_.reserve(routes_.size());
   for (const Route& route : routes_) {
     patterns_.push_back(steps_of(route.pattern));
+    const std::size_t length = patterns_.back().size();
+    if (by_length_.size() <= length) by_length_.resize(length + 1);
+    by_length_[length].push_back(patterns_.size() - 1);
     actions_.push_back(action_of(route.method, route.pattern));
     reaches_.push_back(reach_of(route.method, route.pattern));
   }
@@ -64,7 +67,8 @@ Router::Match Router::find(std::string_view method, std::vector<std::string> ste
   if (method == "HEAD") method = "GET";
   Match match;
   std::string allowed;
-  for (std::size_t i = 0; i < routes_.size(); ++i) {
+  static const std::vector<std::size_t> none;
+  for (const std::size_t i : steps.size() < by_length_.size() ? by_length_[steps.size()] : none) {
     if (!fits(patterns_[i], steps)) continue;
     if (routes_[i].method != method) {
       if (!allowed.empty()) allowed += ", ";

@@ -56,6 +56,7 @@ class Router {
  private:
   std::vector<Route> routes_;
   std::vector<std::vector<std::string_view>> patterns_;  // in steps
+  std::vector<std::vector<std::size_t>> by_length_;      // which routes have so many steps
   std::vector<std::string> actions_;                     // of each route
   std::vector<Reach> reaches_;
 };

@@ -21,6 +21,9 @@ int hex(char c) noexcept {
 
 /// Empty if it is not well-formed.
 std::optional<std::string> decode(std::string_view text, bool plus_is_blank) {
+  const bool as_it_is = text.find('%') == std::string_view::npos &&
+                        (!plus_is_blank || text.find('+') == std::string_view::npos);
+  if (as_it_is) return std::string(text);
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -98,6 +101,7 @@ Result<Target> parse_target(std::string_view text) {
     return refusal("The address must not have a fragment ('#').");
   }
   Target target;
+  target.steps.reserve(6);
   const auto question = text.find('?');
   if (auto path = parse_path(text.substr(0, question), target); !path) return path.error();
   if (question != std::string_view::npos) {

@@ -1,6 +1,9 @@
 #include "dlo/json/writer.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
 
 #include "dlo/core/encoding.h"
 #include "dlo/json/text/scanner.h"
@@ -11,6 +14,24 @@ namespace {
 bool is_plain(char c) noexcept {
   const auto byte = static_cast<unsigned char>(c);
   return c != '"' && c != '\\' && byte >= 0x20U && byte != 0x7FU;
+}
+
+/// How many bytes at the front stand in a string as they are; eight at a time, since most do.
+std::size_t plain_run(std::string_view text) noexcept {
+  constexpr std::uint64_t ones = 0x0101010101010101ULL;
+  constexpr std::uint64_t tops = ones << 7U;
+  std::size_t at = 0;
+  for (std::uint64_t word = 0; at + sizeof word <= text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    const auto below = [word](std::uint64_t limit) { return (word - limit * ones) & ~word; };
+    const auto has = [word](std::uint64_t byte) {
+      const std::uint64_t other = word ^ (byte * ones);
+      return (other - ones) & ~other;
+    };
+    if (((below(0x20) | has('"') | has('\\') | has(0x7F)) & tops) != 0) break;
+  }
+  while (at < text.size() && is_plain(text[at])) ++at;
+  return at;
 }
 
 void append_escape(std::string& out, char c) {
@@ -31,8 +52,7 @@ void append_escape(std::string& out, char c) {
 void append_quoted(std::string& out, std::string_view utf8) {
   out += '"';
   while (!utf8.empty()) {
-    const auto* stop = std::find_if_not(utf8.begin(), utf8.end(), is_plain);
-    const auto run = static_cast<std::size_t>(stop - utf8.begin());
+    const std::size_t run = plain_run(utf8);
     out += utf8.substr(0, run);
     utf8.remove_prefix(run);
     if (utf8.empty()) break;
@@ -69,6 +89,7 @@ void JsonWriter::separate() {
 }
 
 JsonWriter& JsonWriter::open(char bracket) {
+  if (out_.empty()) out_.reserve(256);
   separate();
   out_ += bracket;
   first_ = true;
@@ -99,10 +120,14 @@ JsonWriter& JsonWriter::text(std::string_view value) {
 }
 
 JsonWriter& JsonWriter::number(std::int64_t value) {
-  return raw(std::to_string(value));
+  std::array<char, 24> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  return raw({digits.data(), static_cast<std::size_t>(end - digits.data())});
 }
 JsonWriter& JsonWriter::number(std::uint64_t value) {
-  return raw(std::to_string(value));
+  std::array<char, 24> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  return raw({digits.data(), static_cast<std::size_t>(end - digits.data())});
 }
 JsonWriter& JsonWriter::boolean(bool value) {
   return raw(value ? "true" : "false");
