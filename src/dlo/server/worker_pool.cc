@@ -17,13 +17,19 @@ WorkerPool::~WorkerPool() {
 }
 
 bool WorkerPool::post(Task task) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_ || tasks_.size() >= most_waiting_) return false;
-    tasks_.push_back(std::move(task));
-  }
-  changed_.notify_one();
+  const std::lock_guard lock(mutex_);
+  if (closed_ || tasks_.size() >= most_waiting_) return false;
+  tasks_.push_back(std::move(task));
+  if (idle_.empty()) return true;
+  Idle& next = *idle_.back();
+  idle_.pop_back();
+  call(next);
   return true;
+}
+
+void WorkerPool::call(Idle& idle) {
+  idle.called = true;
+  idle.wake.notify_one();
 }
 
 void WorkerPool::close() {
@@ -32,8 +38,9 @@ void WorkerPool::close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     threads.swap(threads_);
+    for (Idle* each : idle_) call(*each);
+    idle_.clear();
   }
-  changed_.notify_all();
   for (auto& thread : threads) thread.join();
 }
 
@@ -42,11 +49,24 @@ std::size_t WorkerPool::waiting() const {
   return tasks_.size();
 }
 
+std::size_t WorkerPool::idle() const {
+  const std::lock_guard lock(mutex_);
+  return idle_.size();
+}
+
+void WorkerPool::sleep(std::unique_lock<std::mutex>& lock) {
+  Idle self;
+  idle_.push_back(&self);
+  self.wake.wait(lock, [&] { return self.called; });
+}
+
 void WorkerPool::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
-    if (tasks_.empty()) return;
+    while (tasks_.empty()) {
+      if (closed_) return;
+      sleep(lock);
+    }
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();

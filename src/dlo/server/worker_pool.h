@@ -10,7 +10,8 @@
 
 namespace dlo {
 
-/// Threads that may block, for everything that touches an office or a queue.
+/// Threads that may block, for everything that touches an office or a queue. Who went to sleep last
+/// is woken first: what it worked with is still near, so few threads do what few can do.
 /// Threads  Any method from any thread.
 class WorkerPool {
  public:
@@ -31,13 +32,22 @@ class WorkerPool {
   void close();
 
   [[nodiscard]] std::size_t waiting() const;
+  /// How many threads sleep.
+  [[nodiscard]] std::size_t idle() const;
 
  private:
+  /// One that has nothing to do.
+  struct Idle {
+    std::condition_variable wake;
+    bool called = false;
+  };
   void work();
+  void sleep(std::unique_lock<std::mutex>& lock);
+  void call(Idle& idle);
 
   const std::size_t most_waiting_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::vector<Idle*> idle_;  // the last one was busy last
   std::deque<Task> tasks_;
   bool closed_ = false;
   std::vector<std::thread> threads_;

@@ -51,6 +51,22 @@ TEST(WorkerPool, ATaskThatBlocksKeepsNoOtherWaiting) {
   }
 }
 
+TEST(WorkerPool, WhoWentToSleepLastIsWokenFirst) {
+  constexpr std::size_t threads = 4;
+  WorkerPool pool(threads, 100);
+  const auto all_asleep = [&] {
+    while (pool.idle() < threads) std::this_thread::yield();
+  };
+  std::vector<std::thread::id> who;
+  for (int i = 0; i < 20; ++i) {
+    all_asleep();
+    ASSERT_TRUE(pool.post([&] { who.push_back(std::this_thread::get_id()); }));
+  }
+  all_asleep();
+  ASSERT_EQ(who.size(), 20U);
+  for (const auto& each : who) EXPECT_EQ(each, who.front());
+}
+
 TEST(WorkerPool, RefusesWhatIsTooMuchAndWhatComesAfterItsEnd) {
   std::mutex mutex;
   std::unique_lock held(mutex);
