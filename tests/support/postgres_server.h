@@ -21,6 +21,7 @@ class PostgresServer {
   PostgresServer& operator=(const PostgresServer&) = delete;
 
   [[nodiscard]] std::string address(const std::string& database = "postgres") const;
+  [[nodiscard]] int port() const noexcept { return port_; }
   /// As if the machine had lost it: nothing is finished.
   void crash();
   void start();

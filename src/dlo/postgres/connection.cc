@@ -1,5 +1,6 @@
 #include "dlo/postgres/connection.h"
 
+#include <algorithm>
 #include <array>
 #include <libpq-fe.h>
 #include <poll.h>
@@ -17,6 +18,21 @@ std::string first_line(std::string_view message) {
     if (line.starts_with(severity)) line.erase(0, severity.size());
   }
   return line;
+}
+
+/// What was said of each server that was tried, without advice about indented lines.
+std::string all_lines(std::string_view message) {
+  std::string all;
+  while (!message.empty()) {
+    const std::size_t end = std::min(message.find('\n'), message.size());
+    const std::string_view line = message.substr(0, end);
+    if (!line.empty() && line.front() != '\t') {
+      if (!all.empty()) all += "; ";
+      all += first_line(line);
+    }
+    message.remove_prefix(std::min(end + 1, message.size()));
+  }
+  return all;
 }
 
 std::string state_of(const PGresult* result) {
@@ -63,7 +79,7 @@ Connection::Connection(const std::string& address, const std::string& settings)
     throw Failed{Error{Code::full, where, "not enough memory to connect"}, Trouble::lost, ""};
   }
   if (PQstatus(connection_.get()) != CONNECTION_OK) {
-    const std::string message = first_line(PQerrorMessage(connection_.get()));
+    const std::string message = all_lines(PQerrorMessage(connection_.get()));
     throw Failed{Error{Code::unavailable, where,
                        "no connection to PostgreSQL at " + place() + ": " + message},
                  Trouble::lost, ""};
@@ -85,7 +101,7 @@ std::string Connection::place() const {
 }
 
 bool Connection::is_lost() const noexcept {
-  return PQstatus(connection_.get()) != CONNECTION_OK;
+  return is_spent_ || PQstatus(connection_.get()) != CONNECTION_OK;
 }
 
 bool Connection::in_transaction() const noexcept {
@@ -93,14 +109,19 @@ bool Connection::in_transaction() const noexcept {
 }
 
 void Connection::fail(const std::string& doing, const std::string& state,
-                      const std::string& message) const {
+                      const std::string& message) {
   const bool gone = is_lost();
   const Trouble trouble = gone ? Trouble::lost : trouble_of(state);
   const Code code = trouble == Trouble::lost ? Code::unavailable : code_of(state);
-  throw Failed{
-      Error{code, where,
-            doing + " at " + place() + ": " + message + (state.empty() ? "" : " (" + state + ")")},
-      trouble, state};
+  is_spent_ = trouble == Trouble::lost;
+  std::string detail = doing + " at " + place() + ": " + message;
+  if (!state.empty()) detail += " (" + state + ")";
+  if (state == read_only) {
+    detail +=
+        "; this server takes no writes: it is a standby, or was set read-only. Nothing was "
+        "changed. Let it take writes, or name all servers, with target_session_attrs=read-write";
+  }
+  throw Failed{Error{code, where, std::move(detail)}, trouble, state};
 }
 
 void Connection::run(const std::string& sql) {
@@ -151,7 +172,7 @@ Rows Connection::ask_text(const std::string& sql,
   return answer;
 }
 
-void Connection::check_sent(int sent, const char* doing) const {
+void Connection::check_sent(int sent, const char* doing) {
   if (sent == 0) fail(doing, "", first_line(PQerrorMessage(connection_.get())));
 }
 

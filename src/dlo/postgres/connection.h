@@ -73,16 +73,17 @@ class Connection {
     void operator()(pg_conn* connection) const noexcept;
   };
   [[noreturn]] void fail(const std::string& doing, const std::string& state,
-                         const std::string& message) const;
+                         const std::string& message);
   void enter_pipeline();
   const std::string& prepare(const std::string& sql, const Params& params);
   void drain(std::vector<Rows>& answers, std::string& state, std::string& message);
-  void check_sent(int sent, const char* doing) const;
+  void check_sent(int sent, const char* doing);
 
   std::unique_ptr<pg_conn, Closer> connection_;
   std::unordered_map<std::string, std::string> prepared_;
   std::vector<Waiting> waiting_;
   std::size_t names_ = 0;
+  bool is_spent_ = false;
 };
 
 }  // namespace dlo::postgres

@@ -13,7 +13,6 @@ struct Row {
 
 // Appendix A of the manual. The first row that is a prefix of the state decides.
 constexpr std::array rows{
-    Row{"25006", Code::refused},  // read_only_sql_transaction: a standby, or set so
     Row{"53100", Code::disk_full},     Row{"53200", Code::full},  // out_of_memory
     Row{"54", Code::invalid_argument},  // a program limit: a value too long for an index
     Row{"22", Code::invalid_argument},  // a value the server cannot hold
@@ -31,7 +30,8 @@ Trouble trouble_of(std::string_view state) noexcept {
   if (state == "40001" || state == "40P01") return Trouble::collision;
   if (state == "57014") return Trouble::cancelled;
   // 57P01..03: the server goes down or is not up yet; 25P03: idle in a transaction for too long.
-  if (state.empty() || state.starts_with("08") || state.starts_with("57P") || state == "25P03") {
+  if (state.empty() || state == read_only || state.starts_with("08") || state.starts_with("57P") ||
+      state == "25P03") {
     return Trouble::lost;
   }
   return Trouble::statement;

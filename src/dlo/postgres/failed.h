@@ -13,8 +13,10 @@ enum class Trouble : std::uint8_t {
   statement,  // it alone is to blame
   collision,  // deadlock or serialization: the same transaction may work at once
   cancelled,  // statement_timeout, or somebody cancelled it
-  lost,       // the connection is gone
+  lost,       // the connection is gone, or leads to a server that takes no writes
 };
+/// A standby, or a server that was set so: another connection may lead to one that writes.
+inline constexpr std::string_view read_only = "25006";
 
 /// An error on its way to the seam. Thrown by this folder; whoever uses it catches it before its
 /// own seam.

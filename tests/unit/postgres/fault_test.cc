@@ -124,43 +124,6 @@ TEST_F(PostgresOutage, AConnectionThatIsCutIsMadeAgainAndEachChangeHappensOnce) 
   EXPECT_TRUE(eventually([&] { return office->apply(one(1'000'000)).has_value(); }));
 }
 
-TEST_F(PostgresOutage, AReadOnlyServerRefusesWritesAndAnswersReaders) {
-  must(open()->apply(one(1)));
-  const auto office = open("?options=-c%20default_transaction_read_only%3Don");
-  const auto answer = office->apply(one(2));
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().code, Code::refused) << answer.error().detail;
-  EXPECT_EQ(must(office->list({})).rows.size(), 1U);
-}
-
-class PostgresWithFewConnections : public PostgresOutage {
- protected:
-  PostgresWithFewConnections() {
-    settings_ = {"max_connections=4", "superuser_reserved_connections=0"};
-  }
-};
-
-TEST_F(PostgresWithFewConnections, WithoutAFreeConnectionItIsUnavailableUntilThereIsOne) {
-  std::vector<std::unique_ptr<postgres::Connection>> others;
-  try {
-    for (int i = 0; i < 4; ++i) {
-      others.push_back(std::make_unique<postgres::Connection>(server_->address(), ""));
-    }
-  } catch (const postgres::Failed&) {
-  }
-  const auto refused = PostgresOffice::open(server_->address());
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::unavailable) << refused.error().detail;
-  others.clear();
-  std::unique_ptr<PostgresOffice> office;
-  EXPECT_TRUE(eventually([&] {
-    auto opened = PostgresOffice::open(server_->address());
-    if (opened) office = std::move(*opened);
-    return office != nullptr;
-  }));
-  must(office->apply(one(1)));
-}
-
 class PostgresWithAStandby : public PostgresOutage {
  protected:
   PostgresWithAStandby() { settings_ = {"wal_level=replica", "max_wal_senders=2"}; }

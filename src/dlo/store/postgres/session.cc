@@ -48,6 +48,7 @@ std::vector<Id128> list_of(const std::set<RecordId>& ids) {
 }  // namespace
 
 sql::Failed translated(const Failed& failed) {
+  if (failed.state == read_only) return {failed.error, Loss::final_answer};
   switch (failed.trouble) {
     case Trouble::collision:
     case Trouble::lost:
