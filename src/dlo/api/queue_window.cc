@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "dlo/api/answers.h"
@@ -28,13 +29,14 @@ QueueWindow::QueueWindow(const Parts& parts, std::unique_ptr<EmbeddedQueue> queu
       rules_(std::move(rules)),
       queue_(std::move(queue)),
       office_source_(parts_.office, settings_.source.source),
-      desk_({*queue_, parts_.office, rules_, parts_.clock, parts_.origin}),
+      desk_(
+          {*queue_, parts_.office, rules_, parts_.clock, parts_.origin, nullptr, queue_->eager()}),
       office_desk_(
           {office_source_, parts_.office, rules_, parts_.clock, parts_.origin, &office_source_}),
-      sender_(
+      turns_(
           parts_.pool, written_at_once, 1,  // one: messages stay in the order they were sent
-          [this](std::vector<Sending> all) { publish(std::move(all)); },
-          [](Sending& refused) { refused.told(too_busy()); }),
+          [this](std::vector<Wish> all) { turn(std::move(all)); },
+          [](Wish& refused) { std::visit([](auto& wish) { wish.told(too_busy()); }, refused); }),
       settler_(
           parts_.pool, written_at_once, 2,
           [this](std::vector<Settling> all) { settle_all(std::move(all)); },
@@ -53,35 +55,73 @@ void QueueWindow::use(const std::shared_ptr<const RuleBook>& rules) {
 }
 
 void QueueWindow::send(std::vector<Publication> messages, HttpExchange& exchange, Sent told) {
-  sender_.add({std::move(messages), std::move(told)}, exchange);
-}
-
-void QueueWindow::publish(std::vector<Sending> sendings) {
-  const Instant now = parts_.clock.instant();
-  std::vector<Publication> all;
-  for (const Sending& each : sendings) {
-    all.insert(all.end(), each.messages.begin(), each.messages.end());
-  }
-  auto together = queue_->publish(all, now);
-  if (together) {
-    const AnswersTogether at_once;
-    auto next = together->begin();
-    for (Sending& each : sendings) {
-      const auto end = next + static_cast<std::ptrdiff_t>(each.messages.size());
-      each.told(std::vector<PublishAnswer>(next, end));
-      next = end;
-    }
-  } else if (sendings.size() == 1) {
-    sendings.front().told(together);
-  } else {  // one of them may be too large for what is left: each for itself
-    for (Sending& each : sendings) each.told(queue_->publish(each.messages, now));
-  }
-  wake();
+  turns_.add(Sending{std::move(messages), std::move(told)}, exchange);
 }
 
 void QueueWindow::settle(std::vector<PullSettlement> settlements, HttpExchange& exchange,
                          Settled told) {
-  settler_.add({std::move(settlements), std::move(told)}, exchange);
+  const bool office = office_desk_.held() > 0 || desk_.needs_office(settlements);
+  Settling settling{std::move(settlements), std::move(told)};
+  if (office) return settler_.add(std::move(settling), exchange);
+  turns_.add(std::move(settling), exchange);
+}
+
+Pending<std::vector<PublishAnswer>> QueueWindow::place(const std::vector<Publication>& messages,
+                                                       Instant now) {
+  if (messages.empty()) return Result(std::vector<PublishAnswer>());
+  EagerBroker* eager = queue_->eager();
+  if (eager != nullptr) return eager->publish_soon(messages, now);
+  return queue_->publish(messages, now);
+}
+
+/// Everything that was sent and done since the last turn: written together, one wait for the disk,
+/// and answered together. Those who come for messages meanwhile are served by another thread.
+void QueueWindow::turn(std::vector<Wish> wishes) {
+  std::vector<Sending> sendings;
+  std::vector<Settling> settlings;
+  std::vector<Publication> messages;
+  std::vector<PullSettlement> settlements;
+  for (Wish& each : wishes) {
+    if (auto* sending = std::get_if<Sending>(&each)) {
+      messages.insert(messages.end(), sending->messages.begin(), sending->messages.end());
+      sendings.push_back(std::move(*sending));
+    } else {
+      auto& settling = std::get<Settling>(each);
+      settlements.insert(settlements.end(), settling.settlements.begin(),
+                         settling.settlements.end());
+      settlings.push_back(std::move(settling));
+    }
+  }
+  const Instant now = parts_.clock.instant();
+  auto sent = place(messages, now);
+  auto settled = desk_.settle_soon(std::move(settlements));
+  auto are_sent = std::move(sent).wait();
+  auto are_settled = std::move(settled).wait();
+  {
+    std::optional<AnswersTogether> at_once;
+    if (are_sent && are_settled) at_once.emplace();  // else some are tried again, one by one
+    tell(sendings, std::move(are_sent), now);
+    tell(settlings, std::move(are_settled));
+  }
+  wake();  // also for followers of a key
+}
+
+void QueueWindow::tell(std::vector<Sending>& sendings, Result<std::vector<PublishAnswer>> sent,
+                       Instant now) {
+  if (!sent && sendings.size() > 1) {  // one of them may be too large for what is left
+    for (Sending& each : sendings) each.told(queue_->publish(each.messages, now));
+    return;
+  }
+  if (!sent) {
+    for (Sending& each : sendings) each.told(sent.error());
+    return;
+  }
+  auto next = sent->begin();
+  for (Sending& each : sendings) {
+    const auto end = next + static_cast<std::ptrdiff_t>(each.messages.size());
+    each.told(std::vector<PublishAnswer>(next, end));
+    next = end;
+  }
 }
 
 void QueueWindow::settle_all(std::vector<Settling> settlings) {
@@ -89,22 +129,30 @@ void QueueWindow::settle_all(std::vector<Settling> settlings) {
   for (const Settling& each : settlings) {
     all.insert(all.end(), each.settlements.begin(), each.settlements.end());
   }
-  auto together = settle_now(std::move(all));
-  if (!together && settlings.size() > 1 && !is_retryable(together.error().code)) {
-    for (Settling& each : settlings) each.told(settle_now(std::move(each.settlements)));
-  } else if (!together) {
-    for (Settling& each : settlings) each.told(together.error());
-  } else {
-    const AnswersTogether at_once;
-    auto next = together->begin();
-    for (Settling& each : settlings) {
-      const auto end = next + static_cast<std::ptrdiff_t>(each.settlements.size());
-      each.told(
-          std::vector<PullAnswer>(std::make_move_iterator(next), std::make_move_iterator(end)));
-      next = end;
-    }
+  auto settled = settle_now(std::move(all));
+  {
+    std::optional<AnswersTogether> at_once;
+    if (settled) at_once.emplace();
+    tell(settlings, std::move(settled));
   }
   wake();  // followers of a key may be free
+}
+
+void QueueWindow::tell(std::vector<Settling>& settlings, Result<std::vector<PullAnswer>> settled) {
+  if (!settled && settlings.size() > 1 && !is_retryable(settled.error().code)) {
+    for (Settling& each : settlings) each.told(settle_now(std::move(each.settlements)));
+    return;
+  }
+  if (!settled) {
+    for (Settling& each : settlings) each.told(settled.error());
+    return;
+  }
+  auto next = settled->begin();
+  for (Settling& each : settlings) {
+    const auto end = next + static_cast<std::ptrdiff_t>(each.settlements.size());
+    each.told(std::vector<PullAnswer>(std::make_move_iterator(next), std::make_move_iterator(end)));
+    next = end;
+  }
 }
 
 /// Tokens do not say where they come from: what the queue's desk does not know is the other one's.

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "dlo/api/gatherer.h"
@@ -101,7 +102,12 @@ class QueueWindow {
   };
   using Waiters = std::deque<Waiter>;
 
-  void publish(std::vector<Sending> sendings);
+  using Wish = std::variant<Sending, Settling>;
+
+  void turn(std::vector<Wish> wishes);
+  Pending<std::vector<PublishAnswer>> place(const std::vector<Publication>& messages, Instant now);
+  void tell(std::vector<Sending>& sendings, Result<std::vector<PublishAnswer>> sent, Instant now);
+  void tell(std::vector<Settling>& settlings, Result<std::vector<PullAnswer>> settled);
   void settle_all(std::vector<Settling> settlings);
   [[nodiscard]] Result<std::vector<PullAnswer>> settle_now(std::vector<PullSettlement> settlements);
   [[nodiscard]] Result<Handed> fetch(const Wanted& wanted);
@@ -122,8 +128,8 @@ class QueueWindow {
   OfficeSource office_source_;
   PullDesk desk_;
   PullDesk office_desk_;  // messages of this queue that wait in the office, or are to be retried
-  Gatherer<Sending> sender_;
-  Gatherer<Settling> settler_;
+  Gatherer<Wish> turns_;  // what waits for the queue's disk only
+  Gatherer<Settling> settler_;  // what may have to wait for the office
 
   std::shared_mutex retire_mutex_;
   bool retired_ = false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dlo/broker/broker.h"
+#include "dlo/broker/eager_broker.h"
 #include "dlo/broker/source_options.h"
 
 namespace dlo {
@@ -21,6 +22,9 @@ class OwnQueue : public Broker, public QueueAdmin {
   /// False: nothing can have become ready since a receive last found nothing, so there is no need
   /// to ask again. For those who look every few milliseconds.
   [[nodiscard]] virtual bool may_have_some(Instant /*now*/) { return true; }
+
+  /// The same queue in two halves, where its disk can be waited for later. Null: it cannot.
+  [[nodiscard]] virtual EagerBroker* eager() noexcept { return nullptr; }
 };
 
 /// How the queues of a place are.

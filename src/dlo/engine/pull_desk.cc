@@ -95,7 +95,7 @@ Result<std::vector<PullDesk::Handed>> PullDesk::receive(std::size_t limit, Milli
     if (deliveries->empty()) break;
     Sorted sorted = sort_out(*with, *deliveries, now);
     if (!sorted.ended.empty()) {
-      if (auto done = finish(sorted.ended, nullptr, now); !done) sorted.trouble = done.error();
+      if (auto done = finish_unrun(sorted.ended, now); !done) sorted.trouble = done.error();
     }
     auto handed = hand_out(std::move(sorted.ready), now);
     if (!handed || !handed->empty()) return handed;
@@ -121,7 +121,7 @@ bool PullDesk::bury_expired() {
       unrun.plan.ending = ReleasedUnrun{};
     }
     // What is not settled comes again when its lease is over.
-    if (!finish(sorted.ended, nullptr, now) || sorted.trouble) return false;
+    if (!finish_unrun(sorted.ended, now) || sorted.trouble) return false;
   }
   return true;
 }
@@ -173,29 +173,70 @@ Result<std::vector<PullDesk::Handed>> PullDesk::hand_out(std::vector<OutPtr> rea
   return handed;
 }
 
-Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> settlements) {
-  const Instant now = parts_.clock.instant();
-  const WorkingPtr with = working();
-  std::vector<PullAnswer> answers(settlements.size());
+/// On its way through the source.
+struct PullDesk::Settling {
+  Instant now;
   std::vector<Ended> ended;
-  ended.reserve(settlements.size());
+  std::vector<PullAnswer> answers;
+};
+
+Result<std::vector<PullAnswer>> PullDesk::settle(std::vector<PullSettlement> settlements) {
+  return settle_soon(std::move(settlements)).wait();
+}
+
+bool PullDesk::needs_office(std::span<const PullSettlement> settlements) {
+  return std::any_of(settlements.begin(), settlements.end(), [this](const PullSettlement& each) {
+    if (std::holds_alternative<PullReleased>(each.ending)) return false;
+    if (!std::holds_alternative<PullCompleted>(each.ending)) return true;
+    bool replayed = false;
+    out_.change(each.lease, [&](const OutPtr& out) {
+      replayed = lineage_of(out->item.delivery.message->headers).has_value();
+    });
+    return replayed;
+  });
+}
+
+Pending<std::vector<PullAnswer>> PullDesk::settle_soon(std::vector<PullSettlement> settlements) {
+  const auto with = working();
+  const auto settling = std::make_shared<Settling>();
+  settling->now = parts_.clock.instant();
+  settling->answers.resize(settlements.size());
+  settling->ended.reserve(settlements.size());
   for (std::size_t i = 0; i < settlements.size(); ++i) {
-    auto out = out_.take(settlements[i].lease, now.steady);
+    auto out = out_.take(settlements[i].lease, settling->now.steady);
     if (!out) {
-      answers[i].fate = PullAnswer::Fate::lease_lost;
+      settling->answers[i].fate = PullAnswer::Fate::lease_lost;
       continue;
     }
-    Plan plan = plan_for(*with, **out, settlements[i].ending, now.wall, answers[i]);
-    ended.push_back({std::move(*out), std::move(plan), i, {}});
+    Plan plan =
+        plan_for(*with, **out, settlements[i].ending, settling->now.wall, settling->answers[i]);
+    settling->ended.push_back({std::move(*out), std::move(plan), i, {}});
   }
-  if (auto done = finish(ended, &answers, now); !done) {
-    for (Ended& each : ended) {
-      const LeaseToken lease = each.out->item.delivery.lease;
-      out_.keep(lease, std::move(each.out));
-    }
-    return done.error();
+  if (auto written = write(settling->ended, &settling->answers, settling->now); !written) {
+    return take_up_again(*settling, written.error());
   }
-  return answers;
+  if (settling->ended.empty()) return Result(std::move(settling->answers));
+  auto at_source = settle_source(settling->ended, settling->now);
+  return Pending<std::vector<PullAnswer>>(
+      [this, settling, source = std::move(at_source)]() mutable {
+        return conclude(*settling, std::move(source).wait());
+      });
+}
+
+Result<std::vector<PullAnswer>> PullDesk::conclude(Settling& settling,
+                                                   Result<std::vector<SettleAnswer>> settled) {
+  if (!settled) return take_up_again(settling, settled.error());
+  close_books(settling.ended, *settled, &settling.answers, settling.now.wall);
+  return std::move(settling.answers);
+}
+
+/// Nothing was settled: all of it is still in the workers' hands.
+Error PullDesk::take_up_again(Settling& settling, Error why) {
+  for (Ended& each : settling.ended) {
+    const LeaseToken lease = each.out->item.delivery.lease;
+    out_.keep(lease, std::move(each.out));
+  }
+  return why;
 }
 
 /// Never ran. If the source does not answer either, their leases run out.
@@ -206,25 +247,38 @@ void PullDesk::give_back(const std::vector<LeaseToken>& unrun, const Instant& no
   (void)parts_.source.settle(settlements, now);
 }
 
-/// Record durable, then source settled, then the mark taken off. Without `answers` nobody has them
-/// in his hands.
-Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
-                              const Instant& now) {
+/// Record durable, then source settled, then the mark taken off: here is the first. Without
+/// `answers` nobody has them in his hands.
+Result<void> PullDesk::write(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
+                             const Instant& now) {
   if (auto held = drop_lost(ended, answers, now); !held) return held.error();
-  if (ended.empty()) return {};
-  if (auto recorded = record(ended, now.wall); !recorded) {
+  auto recorded = record(ended, now.wall);
+  // What may have been written is looked up when its lease has run out (R2).
+  if (!recorded && answers == nullptr && recorded.error().code != Code::timed_out) {
     std::vector<LeaseToken> unrun;
     for (const Ended& each : ended) unrun.push_back(each.out->item.delivery.lease);
-    // What may have been written is looked up when its lease has run out (R2).
-    if (answers == nullptr && recorded.error().code != Code::timed_out) give_back(unrun, now);
-    return recorded.error();
+    give_back(unrun, now);
   }
-  const auto settled = settle_source(ended, now);
+  return recorded;
+}
+
+/// What was decided without running it.
+Result<void> PullDesk::finish_unrun(std::vector<Ended>& ended, const Instant& now) {
+  if (auto written = write(ended, nullptr, now); !written) return written;
+  if (ended.empty()) return {};
+  const auto settled = settle_source(ended, now).wait();
   if (!settled) return settled.error();
+  close_books(ended, *settled, nullptr, now.wall);
+  return {};
+}
+
+void PullDesk::close_books(const std::vector<Ended>& ended,
+                           const std::vector<SettleAnswer>& settled,
+                           std::vector<PullAnswer>* answers, TimePoint now) {
   std::vector<MessagePtr> completed;
   for (std::size_t i = 0; i < ended.size(); ++i) {
-    Plan& plan = ended[i].plan;
-    const bool lost = (*settled)[i].settled == Settled::lease_lost;
+    const Plan& plan = ended[i].plan;
+    const bool lost = settled[i].settled == Settled::lease_lost;
     if (!lost && plan.kind == Plan::Kind::complete) {
       completed.push_back(ended[i].out->item.delivery.message);
     }
@@ -241,8 +295,7 @@ Result<void> PullDesk::finish(std::vector<Ended>& ended, std::vector<PullAnswer>
       answer.reason = death->reason;
     }
   }
-  witness_replays(parts_.office, completed, now.wall);
-  return {};
+  witness_replays(parts_.office, completed, now);
 }
 
 /// Whoever lost his lease is told so and leaves no trace in the office.
@@ -311,13 +364,14 @@ void PullDesk::tidy() {
   }
 }
 
-Result<std::vector<SettleAnswer>> PullDesk::settle_source(std::vector<Ended>& ended,
-                                                          const Instant& now) {
+Pending<std::vector<SettleAnswer>> PullDesk::settle_source(const std::vector<Ended>& ended,
+                                                           const Instant& now) {
   std::vector<Settlement> settlements;
   settlements.reserve(ended.size());
-  for (Ended& each : ended) {
+  for (const Ended& each : ended) {
     settlements.push_back({each.out->item.delivery.lease, each.plan.ending});
   }
+  if (parts_.eager != nullptr) return parts_.eager->settle_soon(settlements, now);
   return parts_.source.settle(settlements, now);
 }
 

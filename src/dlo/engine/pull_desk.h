@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dlo/broker/broker.h"
+#include "dlo/broker/eager_broker.h"
 #include "dlo/core/abandon.h"
 #include "dlo/core/decide.h"
 #include "dlo/engine/clock.h"
@@ -65,6 +66,7 @@ class PullDesk {
     const Clock& clock;
     Origin origin;
     RecordWriter* writer = nullptr;  // null: deaths are appended to the office
+    EagerBroker* eager = nullptr;    // the same source, if it can put off its wait for the disk
   };
   explicit PullDesk(Parts parts);
 
@@ -83,6 +85,11 @@ class PullDesk {
   /// One answer each, in order. An error: nothing was settled, everything is still in the workers'
   /// hands; call again.
   [[nodiscard]] Result<std::vector<PullAnswer>> settle(std::vector<PullSettlement> settlements);
+  /// The same, but for the source's own wait for its disk, if it can be put off: what is to be
+  /// written to the office is. The desk must be there when somebody waits.
+  Pending<std::vector<PullAnswer>> settle_soon(std::vector<PullSettlement> settlements);
+  /// Whether the office may have to be waited for when these are settled.
+  [[nodiscard]] bool needs_office(std::span<const PullSettlement> settlements);
 
   /// Answers which leases live.
   [[nodiscard]] Result<std::vector<bool>> renew(std::span<const LeaseToken> leases,
@@ -142,11 +149,18 @@ class PullDesk {
                              TimePoint now, bool ran);
   [[nodiscard]] Result<void> record(std::vector<Ended>& ended, TimePoint now);
   [[nodiscard]] Result<std::vector<Applied>> apply_with_marks(std::vector<Change> changes);
-  [[nodiscard]] Result<std::vector<SettleAnswer>> settle_source(std::vector<Ended>& ended,
-                                                                const Instant& now);
+  Pending<std::vector<SettleAnswer>> settle_source(const std::vector<Ended>& ended,
+                                                   const Instant& now);
   void give_back(const std::vector<LeaseToken>& unrun, const Instant& now);
-  [[nodiscard]] Result<void> finish(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
-                                    const Instant& now);
+  struct Settling;
+  [[nodiscard]] Result<std::vector<PullAnswer>> conclude(Settling& settling,
+                                                         Result<std::vector<SettleAnswer>> settled);
+  [[nodiscard]] Error take_up_again(Settling& settling, Error why);
+  [[nodiscard]] Result<void> write(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
+                                   const Instant& now);
+  void close_books(const std::vector<Ended>& ended, const std::vector<SettleAnswer>& settled,
+                   std::vector<PullAnswer>* answers, TimePoint now);
+  [[nodiscard]] Result<void> finish_unrun(std::vector<Ended>& ended, const Instant& now);
   [[nodiscard]] Result<void> drop_lost(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,
                                        const Instant& now);
 

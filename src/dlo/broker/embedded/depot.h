@@ -88,6 +88,24 @@ class Depot {
   Result<std::vector<PublishAnswer>> publish(std::uint16_t queue,
                                              std::span<const Publication> messages,
                                              const Failure* undecodable, Instant now);
+  /// What was written, and what is to be said of it once it is durable.
+  struct Published {
+    std::vector<PublishAnswer> answers;
+    std::uint64_t placed = 0;  // its last record; 0: all of it repeats something
+    std::uint64_t awaited = 0;
+    TimePoint now{};
+  };
+  struct SettledSoon {
+    std::vector<SettleAnswer> answers;
+    std::uint64_t awaited = 0;  // 0: nothing was changed
+  };
+  // The first halves of `publish` and `settle`, and the second ones, which wait for the disk.
+  Result<Published> take_in(std::uint16_t queue, std::span<const Publication> messages,
+                            const Failure* undecodable, Instant now);
+  Result<std::vector<PublishAnswer>> made_durable(Published published);
+  Result<SettledSoon> end(std::uint16_t queue, std::span<const Settlement> settlements,
+                          Instant now);
+  Result<std::vector<SettleAnswer>> made_durable(SettledSoon settled);
   Result<std::vector<Delivery>> receive(std::uint16_t queue, const ReceiveRequest& request,
                                         Instant now);
   Result<std::vector<bool>> start(std::uint16_t queue, std::span<const LeaseToken> leases,
@@ -174,6 +192,8 @@ class Depot {
   void find_duplicates(QueueState& queue, std::vector<Incoming>& incoming, TimePoint now) const;
   static Result<void> check_room(QueueState& queue, const std::vector<Incoming>& incoming);
   Result<Placed> place(std::vector<Incoming>& incoming);
+  [[nodiscard]] std::vector<PublishAnswer> answers_to(const std::vector<Incoming>& incoming,
+                                                      const Placed& placed) const;
 
   // receiving
   [[nodiscard]] Claim claim_of(SlotNumber number) const;

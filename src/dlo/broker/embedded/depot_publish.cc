@@ -122,9 +122,46 @@ Result<Placed> Depot::place(std::vector<Incoming>& incoming) {
   return placed;
 }
 
+std::vector<PublishAnswer> Depot::answers_to(const std::vector<Incoming>& incoming,
+                                             const Placed& placed) const {
+  std::vector<PublishAnswer> answers;
+  answers.reserve(incoming.size());
+  std::uint64_t next = placed.first;
+  const auto at = [&](std::uint64_t position) {
+    return Position{partition_, static_cast<std::int64_t>(position)};
+  };
+  for (const Incoming& in : incoming) {
+    if (in.repeats_in) {
+      answers.push_back({true, answers[*in.repeats_in].position});
+    } else if (in.repeats) {
+      answers.push_back({true, at(*in.repeats)});
+    } else {
+      answers.push_back({false, at(next++)});
+    }
+  }
+  return answers;
+}
+
 Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
                                                   std::span<const Publication> messages,
                                                   const Failure* undecodable, Instant now) {
+  auto published = take_in(number, messages, undecodable, now);
+  if (!published) return published.error();
+  return made_durable(std::move(*published));
+}
+
+Result<std::vector<PublishAnswer>> Depot::made_durable(Published published) {
+  const auto durable = journal_->durable(published.awaited);
+  if (!durable) return durable.error();
+  if (admitted_ < published.placed) {
+    const Lock lock(mutex_);
+    admit(*durable, published.now);
+  }
+  return std::move(published.answers);
+}
+
+Result<Depot::Published> Depot::take_in(std::uint16_t number, std::span<const Publication> messages,
+                                        const Failure* undecodable, Instant now) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].message != nullptr) continue;
     return refuse("embedded.publish", "publication " + std::to_string(i) + " of " +
@@ -181,28 +218,7 @@ Result<std::vector<PublishAnswer>> Depot::publish(std::uint16_t number,
   // A repeat is as good as what it repeats: that has to be durable too.
   auto last = placed.last;
   for (const Incoming& in : incoming) last = std::max(last, in.repeats.value_or(0));
-  const auto durable = journal_->durable(last);
-  if (!durable) return durable.error();
-  if (!placed.where.empty() && admitted_ < placed.last) {
-    const Lock lock(mutex_);
-    admit(*durable, now.wall);
-  }
-  std::vector<PublishAnswer> answers;
-  answers.reserve(incoming.size());
-  std::uint64_t next = placed.first;
-  const auto at = [&](std::uint64_t position) {
-    return Position{partition_, static_cast<std::int64_t>(position)};
-  };
-  for (const Incoming& in : incoming) {
-    if (in.repeats_in) {
-      answers.push_back({true, answers[*in.repeats_in].position});
-    } else if (in.repeats) {
-      answers.push_back({true, at(*in.repeats)});
-    } else {
-      answers.push_back({false, at(next++)});
-    }
-  }
-  return answers;
+  return Published{answers_to(incoming, placed), placed.last, last, now.wall};
 }
 
 }  // namespace dlo::embedded

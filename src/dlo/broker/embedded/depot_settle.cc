@@ -162,6 +162,20 @@ Lease* Depot::find(const LeaseToken& token, std::uint16_t queue) noexcept {
 Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
                                                 std::span<const Settlement> settlements,
                                                 Instant now) {
+  auto settled = end(number, settlements, now);
+  if (!settled) return settled.error();
+  return made_durable(std::move(*settled));
+}
+
+Result<std::vector<SettleAnswer>> Depot::made_durable(SettledSoon settled) {
+  if (settled.awaited != 0) {
+    if (const auto durable = journal_->durable(settled.awaited); !durable) return durable.error();
+  }
+  return std::move(settled.answers);
+}
+
+Result<Depot::SettledSoon> Depot::end(std::uint16_t number, std::span<const Settlement> settlements,
+                                      Instant now) {
   std::vector<SettleAnswer> answers(settlements.size());
   if (const auto room = wait_for_room(true); !room) return room.error();
   std::uint64_t last = 0;
@@ -187,7 +201,7 @@ Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
     }
     if (ended.empty() && completed.empty()) {
       if (const auto done = hand_over_ends(lock); !done) return done.error();
-      return answers;
+      return SettledSoon{std::move(answers), 0};
     }
     const auto placed = write(ended, completed, now.wall);
     if (!placed) {
@@ -203,8 +217,7 @@ Result<std::vector<SettleAnswer>> Depot::settle(std::uint16_t number,
     ring(number, ended.size() + completed.size());
     tidy_if_due();
   }
-  if (const auto durable = journal_->durable(last); !durable) return durable.error();
-  return answers;
+  return SettledSoon{std::move(answers), last};
 }
 
 // Leases that ran out, or whose holder died with the last process.

@@ -11,6 +11,14 @@ namespace {
 
 constexpr std::uint64_t largest_segment = 128U << 20U;  // a record's number in it has 24 bits
 
+/// Keeps the depot, which has to be there when somebody waits.
+template <typename Answers, typename Written>
+Pending<Answers> until_durable(std::shared_ptr<embedded::Depot> depot, Written written) {
+  return Pending<Answers>([depot = std::move(depot), kept = std::move(written)]() mutable {
+    return depot->made_durable(std::move(kept));
+  });
+}
+
 }  // namespace
 
 EmbeddedQueue::EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number,
@@ -28,12 +36,24 @@ Result<std::vector<bool>> EmbeddedQueue::start(std::span<const LeaseToken> lease
   return depot_->start(number_, leases, now);
 }
 
+Pending<std::vector<SettleAnswer>> EmbeddedQueue::settle_soon(
+    std::span<const Settlement> settlements, Instant now) {
+  std::vector<Settlement> sealed;
+  if (sealer_) {
+    auto done = queued::seal(*sealer_, settlements);
+    if (!done) return done.error();
+    sealed = std::move(*done);
+    settlements = sealed;
+  }
+  auto ended = depot_->end(number_, settlements, now);
+  if (!ended) return ended.error();
+  return until_durable<std::vector<SettleAnswer>>(depot_, std::move(*ended));
+}
+
 Result<std::vector<SettleAnswer>> EmbeddedQueue::settle(std::span<const Settlement> settlements,
                                                         Instant now) {
   if (!sealer_) return depot_->settle(number_, settlements, now);
-  const auto sealed = queued::seal(*sealer_, settlements);
-  if (!sealed) return sealed.error();
-  return depot_->settle(number_, *sealed, now);
+  return settle_soon(settlements, now).wait();
 }
 
 Result<std::vector<bool>> EmbeddedQueue::renew(std::span<const LeaseToken> leases, Instant now,
@@ -41,12 +61,24 @@ Result<std::vector<bool>> EmbeddedQueue::renew(std::span<const LeaseToken> lease
   return depot_->renew(number_, leases, now, lease_for);
 }
 
+Pending<std::vector<PublishAnswer>> EmbeddedQueue::publish_soon(
+    std::span<const Publication> messages, Instant now) {
+  std::vector<Publication> sealed;
+  if (sealer_) {
+    auto done = queued::seal(*sealer_, messages);
+    if (!done) return done.error();
+    sealed = std::move(*done);
+    messages = sealed;
+  }
+  auto taken = depot_->take_in(number_, messages, nullptr, now);
+  if (!taken) return taken.error();
+  return until_durable<std::vector<PublishAnswer>>(depot_, std::move(*taken));
+}
+
 Result<std::vector<PublishAnswer>> EmbeddedQueue::publish(std::span<const Publication> messages,
                                                           Instant now) {
   if (!sealer_) return depot_->publish(number_, messages, nullptr, now);
-  const auto sealed = queued::seal(*sealer_, messages);
-  if (!sealed) return sealed.error();
-  return depot_->publish(number_, *sealed, nullptr, now);
+  return publish_soon(messages, now).wait();
 }
 
 Result<PublishAnswer> EmbeddedQueue::publish_undecodable(std::string bytes, const Failure& why,

@@ -22,7 +22,7 @@ class Depot;
 /// One named queue. A Broker like any other, and a little more.
 /// Positions are stable: the partition names the journal's incarnation, offsets rise in the order
 /// of publication.
-class EmbeddedQueue final : public OwnQueue {
+class EmbeddedQueue final : public OwnQueue, public EagerBroker {
  public:
   EmbeddedQueue(std::shared_ptr<embedded::Depot> depot, std::uint16_t number,
                 std::shared_ptr<const Sealer> sealer) noexcept;
@@ -40,7 +40,13 @@ class EmbeddedQueue final : public OwnQueue {
                                              Instant now) override;
   Result<SourceStats> stats(Instant now) override;
   QueueAdmin* admin() noexcept override { return this; }
+  EagerBroker* eager() noexcept override { return this; }
   void close() noexcept override;
+
+  Pending<std::vector<PublishAnswer>> publish_soon(std::span<const Publication> messages,
+                                                   Instant now) override;
+  Pending<std::vector<SettleAnswer>> settle_soon(std::span<const Settlement> settlements,
+                                                 Instant now) override;
 
   Result<void> pause() override;
   Result<void> resume() override;
