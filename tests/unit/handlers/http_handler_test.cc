@@ -18,6 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using dlo::testing::context_of_first_attempt;
+using dlo::testing::eventually;
 using dlo::testing::handler_for;
 using dlo::testing::http;
 using dlo::testing::LoopbackServer;
@@ -177,8 +178,30 @@ TEST(HttpPush, AConnectionThatTheServerClosedMeanwhileIsReplaced) {
   const auto handler = handler_for(server.url());
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(handler->run(message_with("x"), context_of_first_attempt()), Outcome{});
+    ASSERT_TRUE(eventually([&] { return server.closed() == i + 1; }));
   }
   EXPECT_EQ(server.connections(), 5);
+}
+
+TEST(HttpPush, WhatWasReceivedAndNotAnsweredIsNotSentAgain) {  // a run is one run
+  const LoopbackServer server([](const Request& request) {
+    if (request.body == "fine") return Reply{http(200, "", "ok")};
+    return Reply{"", request.body == "resets" ? Reply::Then::reset : Reply::Then::close};
+  });
+  const auto handler = handler_for(server.url());
+  std::size_t sent = 0;
+  for (const std::optional<std::string>& deadly :
+       {std::optional<std::string>("closes"), std::optional<std::string>("resets"),
+        std::optional<std::string>("")}) {
+    SCOPED_TRACE(*deadly);
+    EXPECT_EQ(handler->run(message_with("fine"), context_of_first_attempt()), Outcome{});
+    const Outcome outcome = handler->run(message_with(deadly), context_of_first_attempt());
+    EXPECT_EQ(outcome.kind, OutcomeKind::failed);
+    EXPECT_EQ(outcome.failure.code, "connection_reset");
+    EXPECT_THAT(outcome.failure.text, HasSubstr("may have processed it"));
+    sent += 2;
+    EXPECT_EQ(server.requests().size(), sent) << "on a connection that had been used before";
+  }
 }
 
 TEST(HttpPush, ALateAnswerNeverMeetsALaterRequest) {

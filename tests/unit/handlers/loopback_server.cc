@@ -171,8 +171,10 @@ void LoopbackServer::accept_all(const std::stop_token& stop) {
     const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) continue;
     const int number = ++connections_;
-    conversations_.emplace_back(
-        [this, fd, number](const std::stop_token& end) { serve(fd, number, end); });
+    conversations_.emplace_back([this, fd, number](const std::stop_token& end) {
+      serve(fd, number, end);
+      ++closed_;
+    });
   }
 }
 

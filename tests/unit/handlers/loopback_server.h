@@ -48,6 +48,7 @@ class LoopbackServer {
   [[nodiscard]] int port() const noexcept { return port_; }
   [[nodiscard]] std::vector<Request> requests() const;
   [[nodiscard]] int connections() const { return connections_; }
+  [[nodiscard]] int closed() const { return closed_; }  // of them, by us
 
  private:
   void accept_all(const std::stop_token& stop);
@@ -58,6 +59,7 @@ class LoopbackServer {
   int port_ = 0;
   int listener_ = -1;  // after port_, which opening it fills in
   std::atomic<int> connections_{0};
+  std::atomic<int> closed_{0};
   mutable std::mutex mutex_;
   std::vector<Request> requests_;
   std::vector<std::jthread> conversations_;

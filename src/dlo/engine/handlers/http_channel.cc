@@ -143,6 +143,8 @@ struct HttpChannel::Handles {
   CURL* easy = nullptr;
   std::size_t response_limit = 0;
   std::array<char, CURL_ERROR_SIZE> error{};
+  bool may_repeat = false;       // this request may be sent twice
+  bool asked_to_repeat = false;  // it was sent, got no answer, and curl wanted to send it again
 
   Handles() = default;
   ~Handles() {
@@ -169,10 +171,20 @@ struct HttpChannel::Handles {
   }
 
   void prepare(const HttpTransport& transport);
+  /// Before a request goes out. On a connection that was used before, curl sends whatever got no
+  /// byte of an answer once more: the other side may have died of it, or have done it already.
+  static int before_sending(void* handles, char*, char*, int, int);
   enum class Ended : std::uint8_t { finished, timed_out, stopped };
   Ended perform(const HttpCall& request, CURLcode& code);
   HttpTrouble trouble(Ended ended, CURLcode code, const HttpCall& request) const;
 };
+
+int HttpChannel::Handles::before_sending(void* handles, char*, char*, int, int) {
+  auto& self = *static_cast<Handles*>(handles);
+  const bool went_out = self.number(CURLINFO_REQUEST_SIZE) > 0;
+  self.asked_to_repeat = went_out && !self.may_repeat;
+  return self.asked_to_repeat ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
 
 void HttpChannel::Handles::prepare(const HttpTransport& transport) {
   response_limit = transport.response_limit;
@@ -196,6 +208,8 @@ void HttpChannel::Handles::prepare(const HttpTransport& transport) {
   set(CURLOPT_HEADERFUNCTION, &on_header);
   set(CURLOPT_WRITEFUNCTION, &on_body);
   set(CURLOPT_ERRORBUFFER, error.data());
+  set(CURLOPT_PREREQFUNCTION, &before_sending);
+  set(CURLOPT_PREREQDATA, this);
 }
 
 HttpChannel::Handles::Ended HttpChannel::Handles::perform(const HttpCall& request, CURLcode& code) {
@@ -232,6 +246,11 @@ HttpTrouble HttpChannel::Handles::trouble(Ended ended, CURLcode code,
     out.code = failure_code::timed_out;
     out.text = "got no complete answer within " + std::to_string(request.timeout.count()) +
                " ms (timeout)";
+  } else if (asked_to_repeat) {
+    out.sent = true;
+    out.code = failure_code::connection_reset;
+    out.text = "failed (network, " + std::string(out.code) +
+               "): the connection was closed before an answer came";
   } else {
     out.code = code_of(code, number(CURLINFO_OS_ERRNO));
     out.text = "failed (network, " + std::string(out.code) +
@@ -268,6 +287,8 @@ HttpResult HttpChannel::call(const HttpCall& request) {
   Reader reader;
   reader.limit = curl.response_limit;
   curl.error.front() = '\0';
+  curl.may_repeat = request.method == "GET";
+  curl.asked_to_repeat = false;
   curl.set(CURLOPT_URL, request.url.c_str());
   curl.set(CURLOPT_HTTPHEADER, headers.get());
   if (request.method == "GET") {
