@@ -345,6 +345,7 @@ std::vector<std::string> needs_restart(const Config& before, const Config& after
       changed.emplace_back(key.path);
     }
   }
+  if (before.executors != after.executors) changed.emplace_back("executors");
   if (before.collectors != after.collectors) changed.emplace_back("collectors");
   if (before.entities != after.entities) changed.emplace_back("entities");
   if (before.outboxes != after.outboxes) changed.emplace_back("outboxes");

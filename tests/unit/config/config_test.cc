@@ -374,6 +374,13 @@ TEST(Config, SaysWhatARunningServerCannotTakeOver) {
   EXPECT_EQ(needs_restart(before, after), std::vector<std::string>{"data"});
 }
 
+TEST(Config, ARunningServerKeepsTheExecutorsItHas) {
+  const auto before = reading("executors: {sweep: {command: /bin/true}}\n").config;
+  const auto after = reading("executors: {sweep: {command: /bin/false}}\n").config;
+  EXPECT_EQ(needs_restart(before, after), std::vector<std::string>{"executors"});
+  EXPECT_TRUE(needs_restart(before, before).empty());
+}
+
 TEST(ConfigKeys, EveryDefaultIsWithinItsBounds) {
   for (const ConfigKey& key : config_keys()) {
     if (key.otherwise.empty()) continue;
