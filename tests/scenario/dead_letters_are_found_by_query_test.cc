@@ -43,5 +43,25 @@ TEST(Scenario, DeadLettersAreFoundByQuery) {
       << lifted.out;
 }
 
+// In a script a variable was not set. That must not mean every dead letter there is.
+TEST(Scenario, NothingWhereAWordBelongsIsRefused) {
+  const TemporaryDirectory place;
+  ASSERT_EQ(run_dlo({"demo", "--messages", "14", "--keep", "--data", place.path()}).code, 0);
+  for (const char* option : {"--status", "--source", "--category", "--group", "--type", "--key",
+                             "--error", "--since", "--until"}) {
+    for (const char* verb : {"list", "resolve"}) {
+      const Ended refused = run_dlo({verb, option, "", "--data", place.path()});
+      EXPECT_EQ(refused.code, 2) << verb << " " << option << refused.out;
+      EXPECT_NE(refused.err.find("is empty"), std::string::npos) << option << refused.err;
+    }
+  }
+  for (const char* query : {"", " ", " \t\n"}) {
+    const Ended refused = run_dlo({"resolve", "--where", query, "--yes", "--data", place.path()});
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_NE(refused.err.find("Say what to resolve"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(run_dlo({"count", "status:open", "--data", place.path()}).out.substr(0, 1), "3");
+}
+
 }  // namespace
 }  // namespace dlo::testing

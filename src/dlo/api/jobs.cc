@@ -69,7 +69,7 @@ void read_selection(JsonFields& fields, JobSpec& spec) {
   } else {
     spec.query = fields.text("query");
     // An empty question matches everything: that has to be meant.
-    if (spec.query.find_first_not_of(' ') == std::string::npos) {
+    if (spec.query.find_first_not_of(" \t\r\n") == std::string::npos) {
       fields.complain("query", "must not be empty; `status:open` is everything that is open");
     }
   }

@@ -22,7 +22,10 @@ std::string query_of(const Selection& selection) {
   const auto add = [&append](const char* name, const std::string& value) {
     if (!value.empty()) append(std::string(name) + ":" + query::quoted_if_needed(value));
   };
-  for (const std::string& word : selection.query) append(word);
+  // Blanks alone are mostly variables that were not set: they ask for nothing.
+  for (const std::string& word : selection.query) {
+    if (word.find_first_not_of(" \t\r\n") != std::string::npos) append(word);
+  }
   std::string statuses;
   for (const std::string& each : selection.statuses) {
     statuses += (statuses.empty() ? "status:" : ",") + query::quoted_if_needed(each);
