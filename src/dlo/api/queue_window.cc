@@ -28,7 +28,10 @@ QueueWindow::QueueWindow(const Parts& parts, std::unique_ptr<EmbeddedQueue> queu
       settings_(std::move(settings)),
       rules_(std::move(rules)),
       queue_(std::move(queue)),
-      office_source_(parts_.office, settings_.source.source),
+      office_source_(parts_.office, {ClaimFrom(settings_.source.source),
+                                     {},
+                                     [this](const DeadLetter&) { return this->rules(); },
+                                     nullptr}),
       desk_(
           {*queue_, parts_.office, rules_, parts_.clock, parts_.origin, nullptr, queue_->eager()}),
       office_desk_(

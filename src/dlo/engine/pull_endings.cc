@@ -75,6 +75,7 @@ Plan PullDesk::abandoned(const RuleBook& rules, Out& out, const AbandonOptions& 
 Plan PullDesk::plan_for(const Working& with, Out& out, PullEnding& ending, TimePoint now,
                         PullAnswer& answer) {
   Item& item = out.item;
+  item.rules = with.rules;  // of now, not of when it was handed out
   if (auto* failed = std::get_if<PullFailed>(&ending)) {
     return with.procedure.after_failure(item, {OutcomeKind::failed, std::move(failed->failure)},
                                         out.started, now, random_bits());

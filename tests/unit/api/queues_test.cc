@@ -124,6 +124,7 @@ TEST_F(QueuesTest, TheDeadOfAQueueAreThoseOfTheOfficeThatSomebodyHasToDealWith) 
   EXPECT_EQ(show().at("dead"), "0");
   const Told first =
       settle(receive().at("messages.0.lease"), "dead_letter", R"("reason":"Policy")");
+  EXPECT_EQ(get("/v1/dead-letters/" + first.at("dead_letter")).at("category"), "rejected");
   settle(receive().at("messages.0.lease"), "dead_letter", R"("reason":"Policy")");
   EXPECT_EQ(show().at("dead"), "2");
   EXPECT_EQ(get("/v1/queues/others").at("dead"), "0");
