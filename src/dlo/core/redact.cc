@@ -45,7 +45,8 @@ void Scanner::word() {
     end = begin + std::max<std::size_t>(dashes, 1);  // a PEM mark may follow
   }
   at_ = end;
-  if (jwt(begin, end) || marked_key(begin, end) || dotted_key(begin, end)) return;
+  if (jwt(begin, end) || marked_key(begin, end)) return;
+  if (dotted_key(begin, end) || refresh_key(begin, end)) return;
   if (end - begin > 64) return;
   const std::string_view name = slice(begin, end);
   const FoldedName folded(name);

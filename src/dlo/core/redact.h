@@ -9,7 +9,7 @@ namespace dlo {
 
 /// Replaces secrets in error text by `***`: passwords and keys in connection strings and query
 /// strings, bearer and basic credentials, user info in URLs, JSON members with telling names,
-/// JWTs, PEM private keys, cloud access keys. Everything else is kept byte for byte. Idempotent.
+/// JWTs, PEM keys, cloud keys. All else is kept byte for byte, such as an IBAN. Idempotent.
 [[nodiscard]] std::string redact(std::string_view text);
 
 /// Text, causes and stack of a failure. Applied before anything is stored, indexed or

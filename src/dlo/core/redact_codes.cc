@@ -117,6 +117,16 @@ bool Scanner::dotted_key(std::size_t begin, std::size_t end) {
   return true;
 }
 
+/// `1//0gLu...`, with which Google's programs get new tokens. No other mark of a key has slashes.
+bool Scanner::refresh_key(std::size_t begin, std::size_t end) {
+  constexpr std::size_t shortest = 40;
+  if (slice(begin, end) != "1" || !slice_is(end, "//0")) return false;
+  const std::size_t to = skip(end + 2, is_word);
+  if (to - end - 2 < shortest) return false;
+  hide(begin, to);
+  return true;
+}
+
 /// `AUTH PLAIN AGJvYgBodW50ZXIy`, as a mail server is told.
 bool Scanner::mail_login(std::size_t begin, std::size_t end) {
   if (slice(begin, end) != "AUTH" || peek(end) != ' ') return false;

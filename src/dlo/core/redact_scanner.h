@@ -142,6 +142,7 @@ class Scanner {
   /// Of digits in fours: where they end, and how many there are.
   [[nodiscard]] std::size_t digits_end(std::size_t from, std::size_t& count) const noexcept;
   bool dotted_key(std::size_t begin, std::size_t end);
+  bool refresh_key(std::size_t begin, std::size_t end);
   bool mail_login(std::size_t begin, std::size_t end);
   bool oracle_login(std::size_t begin, std::size_t end);
   bool block_value(std::size_t from);

@@ -78,6 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Makers, Told, ::testing::ValuesIn<Row>({
     {"SendGrid", "key SG." + letters.substr(0, 22) + "." + letters + " refused", "key *** refused"},
     {"Vault", "hvs." + letters + " denied", "*** denied"},
     {"Google", "ya29." + letters + " is expired", "*** is expired"},
+    {"GoogleRefresh", "for 1//0" + letters + letters + ": invalid_grant", "for ***: invalid_grant"},
     {"Docker", "dckr_pat_" + letters, "***"},
     {"WebhookSecret", "secret whsec_" + letters.substr(0, 32) + " invalid", "secret *** invalid"},
     {"HuggingFace", "hf_" + letters.substr(0, 34), "***"},

@@ -103,10 +103,11 @@ INSTANTIATE_TEST_SUITE_P(
         "hf_small", "whsec_ is the prefix", "dapi error", "author code 12", "cvv=missing",
         "cvv: must be 3 digits", "cvv is required", "card_number: must not be blank", "password={}",
         R"(password={"a":1})", "login code path failed", "sms code 7", "ya29. is short",
-        "hvs.example.com", "SG.example.com is down", "the pin is bent", "pan: 45 tilt: 10",
-        "totp=disabled", "security code review failed", "verification code was not found",
-        "the token is invalid", "token was utf8mb4_general_ci", "unexpected token was abc123def456",
-        "token is SHA256-signed", "api key was revoked"));
+        "GET /v1//0rders/17", "see 1//0 and 1//0abc", "IBAN DE89370400440532013000 is unknown",
+        "SSN 078-05-1120 exists", "hvs.example.com", "SG.example.com is down", "the pin is bent",
+        "pan: 45 tilt: 10", "totp=disabled", "security code review failed",
+        "verification code was not found", "the token is invalid", "token was utf8mb4_general_ci",
+        "unexpected token was abc123def456", "token is SHA256-signed", "api key was revoked"));
 
 INSTANTIATE_TEST_SUITE_P(
     SpeakingOfHeaders, LookAlikes,
