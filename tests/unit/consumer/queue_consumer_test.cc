@@ -2,6 +2,7 @@
 #include "dlo/consumer/queue_consumer.h"
 
 #include <atomic>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <mutex>
@@ -49,6 +50,7 @@ struct Consumed : ::testing::Test {
   std::vector<ConsumerState> states;
   bool copies = true;
   bool refuses_all = false;  // whatever comes is malformed
+  std::function<void()> while_it_runs = [] {};
 
   std::unique_ptr<QueueConsumer> consumer;
 
@@ -58,6 +60,7 @@ struct Consumed : ::testing::Test {
         std::make_shared<FunctionHandler>([this](const Message& message, const RunContext&) {
           const std::lock_guard lock(mutex);
           ++ran[message.id];
+          while_it_runs();
           if (message.payload != "bad") return Outcome{};
           Outcome outcome{OutcomeKind::failed, {}};
           outcome.failure.text = "Balance not found";
@@ -174,6 +177,30 @@ TEST_F(Consumed, WhatWaitsLeavesItsQueueAndDiesFromTheOffice) {
   EXPECT_EQ(ran["m-1"], 3);
   EXPECT_EQ(queue.requeued(), 0U) << "nothing is sent back to make it wait";
   EXPECT_EQ(records(), 1U);
+}
+
+TEST_F(Consumed, ARunThatWasCutOffIsCountedWhileTheNextOneRuns) {  // R1
+  auto message = std::make_shared<Message>();
+  message->id = "m-1";
+  message->source = "payments";
+  auto record = std::make_shared<DeadLetter>();
+  record->id = RecordId{Id128{1, 1}};
+  record->message = message;
+  record->status = Status::waiting;
+  record->next_retry_at = clock.now();
+  record->counters = with_start(with_start({}));
+  record->counters.failure = 1;  // the second one was never heard of again
+  Attempt first;
+  first.number = 1;
+  must(kept.apply(std::vector<Change>{Append{record, {first}}}));
+  RecordDetail meanwhile;
+  while_it_runs = [&] { meanwhile = must(kept.get(record->id)); };
+  start("booking+safe");
+  ASSERT_TRUE(soon([&] { return ran["m-1"] == 1; }));
+  consumer->stop();
+  EXPECT_EQ(meanwhile.record.counters.attempt, 3U);
+  EXPECT_EQ(meanwhile.record.counters.failure, 2U);
+  EXPECT_EQ(meanwhile.attempts.size(), 2U);
 }
 
 TEST_F(Consumed, ACopyThatIsOwedIsSentByTheNextServer) {  // its source cannot repeat it
