@@ -118,6 +118,7 @@ DECLARE
   late_there bigint;
   kept_there bigint;
   keys bigint[];
+  first bigint;
 BEGIN
   SELECT * INTO STRICT source FROM queues WHERE number = from_queue;
   SELECT * INTO STRICT target FROM queues WHERE number = to_queue;
@@ -141,11 +142,11 @@ BEGIN
                    ELSE 1 END,
       rank = the_now - target.ageing * m.priority
     FROM numbered n WHERE m.queue = from_queue AND m.place = n.place
-    RETURNING m.bytes, m.key, m.state, n.state AS was)
+    RETURNING m.place, m.bytes, m.key, m.state, n.state AS was)
   SELECT count(*), coalesce(sum(w.bytes), 0), count(*) FILTER (WHERE w.was = 1),
          count(*) FILTER (WHERE w.was = 3), count(*) FILTER (WHERE w.state = 1),
-         count(*) FILTER (WHERE w.state = 3), array_agg(w.key)
-  INTO moved, moved_bytes, late, kept, late_there, kept_there, keys FROM went w;
+         count(*) FILTER (WHERE w.state = 3), array_agg(w.key), min(w.place)
+  INTO moved, moved_bytes, late, kept, late_there, kept_there, keys, first FROM went w;
   UPDATE tallies SET published = published - moved, bytes = bytes - moved_bytes,
     delayed = delayed - late, held = held - kept
   WHERE queue = from_queue AND slot = pg_backend_pid() & 31;
@@ -154,6 +155,8 @@ BEGIN
   WHERE queue = to_queue AND slot = pg_backend_pid() & 31;
   IF target.keys_in_order THEN
     PERFORM promote(to_queue, the_now, the_wall, keys);
+    UPDATE messages m SET turn = m.place  -- heads stand where they went, not behind the rest
+    WHERE m.queue = to_queue AND m.place >= first AND m.key <> 0 AND m.state < 2;
   END IF;
   RETURN moved;
 END $$;
