@@ -88,8 +88,8 @@ void QueueHall::open_all() {
 Result<std::shared_ptr<QueueWindow>> QueueHall::open(const QueueSettings& settings, bool exists) {
   auto rules = rules_for(settings, profiles());
   if (!rules) return rules.error();
-  auto queue = exists ? parts_.queues.find(settings.source.source)
-                      : parts_.queues.declare(as_served(settings.source, (*rules)->profile()));
+  auto queue = exists ? parts_.queues.existing(settings.source.source)
+                      : parts_.queues.make(as_served(settings.source, (*rules)->profile()));
   if (!queue) return queue.error();
   const QueueWindow::Parts parts{parts_.office, parts_.clock, parts_.pool, parts_.origin, [this] {
                                    const std::lock_guard lock(keeper_mutex_);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dlo/api/queue_window.h"
-#include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/broker/own_queues.h"
 #include "dlo/core/classify.h"
 #include "dlo/core/profile_book.h"
 #include "dlo/core/result.h"
@@ -26,7 +26,7 @@ namespace dlo::api {
 class QueueHall {
  public:
   struct Parts {
-    EmbeddedQueues& queues;
+    OwnQueues& queues;
     Office& office;
     const Clock& clock;
     WorkerPool& pool;
@@ -35,8 +35,8 @@ class QueueHall {
     RegexCompiler regex{};  // for their patterns
     bool made_by_sending = true;
   };
-  /// Opens a window for every queue that was declared or is in the directory. What cannot be opened
-  /// is in `troubles`.
+  /// Opens a window for every queue that was declared or is where queues are kept. What cannot be
+  /// opened is in `troubles`.
   explicit QueueHall(const Parts& parts);
   ~QueueHall();
   QueueHall(const QueueHall&) = delete;

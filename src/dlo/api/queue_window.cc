@@ -22,7 +22,7 @@ Error too_busy() {
 
 }  // namespace
 
-QueueWindow::QueueWindow(const Parts& parts, std::unique_ptr<EmbeddedQueue> queue,
+QueueWindow::QueueWindow(const Parts& parts, std::unique_ptr<OwnQueue> queue,
                          QueueSettings settings, std::shared_ptr<const RuleBook> rules)
     : parts_(parts),
       settings_(std::move(settings)),
@@ -349,8 +349,18 @@ void QueueWindow::answer_overdue() {
   for (Waiter& each : over) each.exchange->send(each.render({}));
 }
 
+bool QueueWindow::office_is_due(TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  return now >= ask_office_at_;
+}
+
 bool QueueWindow::tick() {
-  wake();
+  const Instant now = instant();
+  if (queue_->may_have_some(now) || office_is_due(now.wall)) {
+    wake();
+  } else {
+    answer_overdue();
+  }
   return somebody_waits();
 }
 

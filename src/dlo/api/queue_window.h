@@ -13,7 +13,7 @@
 
 #include "dlo/api/gatherer.h"
 #include "dlo/api/queue_settings.h"
-#include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/broker/own_queues.h"
 #include "dlo/engine/clock.h"
 #include "dlo/engine/office_source.h"
 #include "dlo/engine/pull_desk.h"
@@ -35,7 +35,7 @@ class QueueWindow {
     Origin origin;
     std::function<void()> somebody_waits;  // so that `tick` is called from now on
   };
-  QueueWindow(const Parts& parts, std::unique_ptr<EmbeddedQueue> queue, QueueSettings settings,
+  QueueWindow(const Parts& parts, std::unique_ptr<OwnQueue> queue, QueueSettings settings,
               std::shared_ptr<const RuleBook> rules);
 
   using Sent = std::function<void(const Result<std::vector<PublishAnswer>>&)>;
@@ -77,7 +77,7 @@ class QueueWindow {
   /// There may be something for those who wait.
   void wake();
 
-  [[nodiscard]] EmbeddedQueue& queue() noexcept { return *queue_; }
+  [[nodiscard]] OwnQueue& queue() noexcept { return *queue_; }
   [[nodiscard]] Instant instant() const noexcept { return parts_.clock.instant(); }
   [[nodiscard]] const QueueSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] std::shared_ptr<const RuleBook> rules() const;
@@ -112,6 +112,7 @@ class QueueWindow {
   [[nodiscard]] Result<std::vector<PullAnswer>> settle_now(std::vector<PullSettlement> settlements);
   [[nodiscard]] Result<Handed> fetch(const Wanted& wanted);
   [[nodiscard]] bool may_ask_office(TimePoint now);
+  [[nodiscard]] bool office_is_due(TimePoint now);
   [[nodiscard]] Waiters take_alike(std::uint64_t& heard);
   [[nodiscard]] bool serve(Waiters group);
   void take_back(const Handed& unclaimed);
@@ -124,7 +125,7 @@ class QueueWindow {
   const Parts parts_;
   const QueueSettings settings_;
   std::shared_ptr<const RuleBook> rules_;  // under `mutex_` once it is made
-  const std::unique_ptr<EmbeddedQueue> queue_;
+  const std::unique_ptr<OwnQueue> queue_;
   OfficeSource office_source_;
   PullDesk desk_;
   PullDesk office_desk_;  // messages of this queue that wait in the office, or are to be retried

@@ -28,7 +28,7 @@ namespace {
 
 /// A word, no more: whoever asks need not say who they are. The log says what is wrong. Whatever is
 /// only in trouble still does what it acknowledges, so that is no reason to stop asking.
-HttpResponse health(WatchedOffice& office, const EmbeddedQueues* queues) {
+HttpResponse health(WatchedOffice& office, const OwnQueues* queues) {
   AggregateRequest nothing;
   nothing.tallies = false;
   const auto numbers = office.aggregate(nothing);
@@ -47,7 +47,7 @@ HttpResponse health(WatchedOffice& office, const EmbeddedQueues* queues) {
 
 /// Whether new work should come here: not to a server that is about to stop, nor to one that could
 /// not keep it. Who is sent nothing would never find out that it can write again: it tries.
-HttpResponse readiness(WatchedOffice& office, const EmbeddedQueues* queues, bool stopping) {
+HttpResponse readiness(WatchedOffice& office, const OwnQueues* queues, bool stopping) {
   if (stopping) return json_answer(R"({"status":"stopping"})", 503);
   office.try_again();
   const auto met = office.trouble();
@@ -91,7 +91,7 @@ class Refusals {
 
 }  // namespace
 
-Service::Service(Office& kept, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options)
+Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOptions options)
     : timer_(clock, options.retries.interval),
       steady_(kept, clock),
       scheduling_(steady_, timer_),

@@ -69,7 +69,7 @@ struct ServiceOptions {
 class Service {
  public:
   /// `queues` null: no queues are served.
-  Service(Office& office, EmbeddedQueues* queues, const Clock& clock, ServiceOptions options);
+  Service(Office& office, OwnQueues* queues, const Clock& clock, ServiceOptions options);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;

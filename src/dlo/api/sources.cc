@@ -215,7 +215,7 @@ HttpResponse pause(const Parts& parts, const Request& request, bool paused) {
                        " is reported by others: this server takes nothing from it, so there is "
                        "nothing to pause here.");
   }
-  EmbeddedQueue& queue = source->queue->queue();
+  OwnQueue& queue = source->queue->queue();
   const auto before = queue.stats(request.instant());
   if (!before) return problem_of(before.error());
   const std::vector<Change> trail{audit_of(request, paused ? "pause" : "resume", "queue/" + name,
@@ -260,7 +260,7 @@ HttpResponse test(const Parts& parts, const Request& request) {
     add(true, "Others report what died of it; whether they still can, only they know.");
   }
   if (source->queue != nullptr) {
-    EmbeddedQueue& queue = source->queue->queue();
+    OwnQueue& queue = source->queue->queue();
     const auto stats = queue.stats(request.instant());
     add(stats.has_value(), stats ? "The queue answers." : stats.error().detail);
     const auto peeked = queue.peek(1);

@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "dlo/api/service.h"
-#include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/client.h"
 #include "dlo/cli/config_file.h"
 #include "dlo/cli/entity_effects.h"
 #include "dlo/cli/open_office.h"
-#include "dlo/cli/recovery_note.h"
+#include "dlo/cli/open_queues.h"
 #include "dlo/engine/clock.h"
 #include "dlo/regex/re2_compiler.h"
 #include "dlo/server/http_exchange.h"
@@ -86,7 +85,7 @@ ProfileBook lasting_rules(const Config& config) {
 class LocalClient final : public Client {
  public:
   LocalClient(const Context& context, Need need, const Config& config, OpenedOffice opened,
-              std::unique_ptr<EmbeddedQueues> queues)
+              std::unique_ptr<OwnQueues> queues)
       : name_(opened.place.empty() ? "the office in '" + context.data + "'"
                                    : "the office in " + opened.place),
         office_(std::move(opened.office)),
@@ -140,7 +139,7 @@ class LocalClient final : public Client {
   const std::string name_;
   const SystemClock clock_;
   std::unique_ptr<Office> office_;
-  std::unique_ptr<EmbeddedQueues> queues_;
+  std::unique_ptr<OwnQueues> queues_;
   std::optional<api::Service> service_;
 };
 
@@ -185,14 +184,11 @@ Result<std::unique_ptr<Client>> connect_to_directory(const Context& context, Nee
   auto opened_office = open_office(context.data, options, settings, context.now);
   if (!opened_office && !here) return opened_office.error();
   if (!opened_office) return explained(opened_office.error(), context);
-  std::unique_ptr<EmbeddedQueues> queues;
+  std::unique_ptr<OwnQueues> queues;
   if (need != Need::look) {
-    EmbeddedOptions housekeeping;
-    housekeeping.sealer = opened_office->vault;
-    auto opened = EmbeddedQueues::open(context.data + "/queues", context.now, housekeeping);
+    auto opened = open_queues(context, reading->config, *opened_office, context.now, false);
     if (!opened) return opened.error();
-    tell_recovery(context.err, context.data, (*opened)->recovery());
-    queues = std::move(*opened);
+    queues = std::move(opened->queues);
   }
   return std::unique_ptr<Client>(std::make_unique<LocalClient>(
       context, need, reading->config, std::move(*opened_office), std::move(queues)));

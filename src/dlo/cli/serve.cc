@@ -10,7 +10,6 @@
 
 #include "dlo/access/token_book.h"
 #include "dlo/api/service.h"
-#include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/cli/audit_head.h"
 #include "dlo/cli/collectors.h"
 #include "dlo/cli/config_file.h"
@@ -18,8 +17,8 @@
 #include "dlo/cli/entity_effects.h"
 #include "dlo/cli/last_look.h"
 #include "dlo/cli/open_office.h"
+#include "dlo/cli/open_queues.h"
 #include "dlo/cli/outboxes.h"
-#include "dlo/cli/recovery_note.h"
 #include "dlo/cli/reloader.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/server_note.h"
@@ -124,17 +123,6 @@ void report_office_trouble(Context& context, api::ServiceOptions& options) {
   };
 }
 
-EmbeddedOptions queue_options(Context& context, const OpenedOffice& opened) {
-  EmbeddedOptions options;
-  options.on_trouble = [&context](const std::string& trouble) {
-    context.err << (trouble.empty() ? "dlo: Checkpoints of the queues are written again.\n"
-                                    : "dlo: In '" + context.data + "/queues' " + trouble + "\n")
-                << std::flush;
-  };
-  options.sealer = opened.vault;
-  return options;
-}
-
 std::string url_of(const HttpOptions& options, std::uint16_t port) {
   const bool is_ipv6 = options.host.find(':') != std::string::npos;
   const std::string host = is_ipv6 ? "[" + options.host + "]" : options.host;
@@ -177,11 +165,17 @@ void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, R
   heads.write();
 }
 
+/// What was acknowledged, and where the queues of it are.
+struct Kept {
+  const char* what = "";
+  std::string queues;  // empty: in the data directory
+};
+
 /// Only what a look at the files allows is promised.
-int say_how_it_ended(Context& context, const LastLook& last_look, const char* kept) {
+int say_how_it_ended(Context& context, const LastLook& last_look, const Kept& kept) {
   const auto trouble = last_look.trouble();
   if (!trouble) {
-    context.out << "Stopped. " << kept << " is in '" << context.data << "'." << std::endl;
+    context.out << "Stopped. " << kept.what << " is in '" << context.data << "'." << std::endl;
     return exit_ok;
   }
   context.out << "Stopped." << std::endl;
@@ -205,7 +199,7 @@ Outboxes::Parts outbox_parts(api::Service& service, const Clock& clock, const Or
 /// Serves what was opened, with every word of the configuration checked.
 int serve_office(Context& context, const ServeArguments& arguments, const Config& config,
                  const HttpOptions& options, Signals& signals, OpenedOffice& opened,
-                 std::shared_ptr<postgres::Escorts> escorts, const char*& kept) {
+                 std::shared_ptr<postgres::Escorts> escorts, Kept& kept) {
   const SystemClock clock;
   api::ServiceOptions chosen = service_options(context, config, opened, options.host);
   report_office_trouble(context, chosen);
@@ -220,11 +214,9 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   chosen.entities.log = [&context](const std::string& line, bool is_error) {
     (is_error ? context.err : context.out) << line + "\n" << std::flush;
   };
-  auto queues =
-      EmbeddedQueues::open(context.data + "/queues", clock.now(), queue_options(context, opened));
+  auto queues = open_queues(context, config, opened, clock.instant(), true);
   if (!queues) return fail(context, queues.error());
-  tell_recovery(context.err, context.data, (*queues)->recovery());
-  kept = what_is_kept((*queues)->recovery());
+  kept = {queues->kept, queues->place};
   auto outside = rabbitmq_targets(config);
   if (!outside) return fail(context, outside.error());
   chosen.outside = std::move(*outside);
@@ -235,7 +227,7 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   SourceTimers timers(*opened.office, clock, config.consumers.size());
   Consumers consumers;
   chosen.consumed = consumed_sources(config, consumers);
-  api::Service service(timers.office(), queues->get(), clock, chosen);
+  api::Service service(timers.office(), queues->queues.get(), clock, chosen);
   for (const Error& trouble : service.troubles()) {
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
   }
@@ -265,7 +257,7 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
                     config.duration("server.drain"));
   consumers.stop();
   collectors.stop();
-  const auto closed = (*queues)->close();
+  const auto closed = queues->queues->close();
   return closed ? exit_ok : fail(context, closed.error());
 }
 
@@ -301,15 +293,15 @@ int serve(Context& context, const ServeArguments& arguments) {
   if (!safe) return fail(context, safe.error());
   raise_descriptor_limit();
   LastLook last_look(context.data);
-  const char* kept = "";
+  Kept kept;
   const int ended = serve_office(context, arguments, config, *options, signals, *opened,
                                  std::move(escorts), kept);
   if (opened->place.empty()) last_look.ask(*opened->office);
   opened->office.reset();  // what is still in its log goes into its file, unless that is damaged
   if (ended != exit_ok) return ended;
   if (opened->place.empty()) return say_how_it_ended(context, last_look, kept);
-  context.out << "Stopped. " << kept << " is in " << opened->place << " and in '" << context.data
-              << "'." << std::endl;
+  context.out << "Stopped. " << kept.what << " is in " << opened->place << " and in "
+              << (kept.queues.empty() ? "'" + context.data + "'" : kept.queues) << "." << std::endl;
   return exit_ok;
 }
 

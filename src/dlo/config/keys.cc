@@ -24,8 +24,10 @@ std::vector<ConfigKey> server_keys() {
       {.path = "office",
        .kind = text,
        .about = "Where the office is, if not in `data`: a database, such as "
-                "`postgresql://dlo@db.example/dlo`; queues stay in `data`",
+                "`postgresql://dlo@db.example/dlo`; queues stay in `data` unless `queues` says more",
        .secret = true},
+      {"queues", choice, "data", "Where queues are: in the directory `data`, or in the database of `office`, where every server on it hands out their messages", 0, 0,
+       {"data", "office"}},
       {"server.listen", address, "127.0.0.1:8080", "Where to listen; port 0 takes any free one"},
       {"server.plain_http", flag, "false", "Listen beyond loopback without encryption"},
       {"server.io_threads", count, "1", "Threads that read and write", 1, 64},

@@ -148,11 +148,13 @@ TEST_F(PostgresQueueNodes, WhoeverWaitsLooksByHimselfIfNobodyTellsHim) {  // NOT
   const auto held = must(at(0).receive({1, 1h, 0ms}, noon));
   ASSERT_EQ(held.size(), 1U);
   std::vector<Delivery> got;
+  const auto began = std::chrono::steady_clock::now();
   std::jthread waiter([&] { got = must(at(1).receive({1, 30s, 60s}, noon)); });
   auto person = schema_->person();
   person.run("UPDATE messages SET state = 0");  // without a word
   waiter.join();
   EXPECT_EQ(ids(got), std::vector<std::string>{"m-1"});
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 20s);
 }
 
 TEST_F(PostgresQueueNodes, TheLeasesOfAKilledNodeEndWhenTheNextOneOpens) {  // R5, R7
