@@ -13,6 +13,8 @@
 #include "unit/api/asking.h"
 #include "unit/api/described.h"
 
+#include "dlo/broker/embedded/embedded_queues.h"
+
 namespace dlo::api {
 namespace {
 

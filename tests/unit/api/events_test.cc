@@ -9,6 +9,7 @@
 #include "unit/api/asking.h"
 
 #include "dlo/api/event_feed.h"
+#include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/server/http_server.h"
 
 namespace dlo::api {

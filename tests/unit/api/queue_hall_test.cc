@@ -11,6 +11,7 @@
 #include "support/must.h"
 #include "support/temporary_directory.h"
 
+#include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/store/memory/memory_office.h"
 
 namespace dlo::api {

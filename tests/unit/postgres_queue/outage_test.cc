@@ -177,19 +177,20 @@ TEST_F(PostgresQueueOutage, ConnectionsThatAreCutWhileTheyCommitLoseAndDoubleNot
   expect_balanced(*queue_);
 }
 
-TEST_F(PostgresQueueOutage, AReadOnlyServerIsRefusedWithItsReason) {
+TEST_F(PostgresQueueOutage, AReadOnlyServerIsUnavailableWithItsReasonUntilItTakesWrites) {
   open();
   must(send("before"));
   const auto opened = PostgresQueues::open(
       server_->address() + "?options=-c%20default_transaction_read_only%3Don", noon);
   ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, Code::refused) << opened.error().detail;
+  EXPECT_EQ(opened.error().code, Code::unavailable) << opened.error().detail;
   auto person = postgres::Connection(server_->address(), "");
   person.run("ALTER SYSTEM SET default_transaction_read_only = on");
   person.run("SELECT pg_reload_conf()");
   EXPECT_TRUE(eventually([&] {
     const auto answer = send("meanwhile");
-    return !answer && answer.error().code == Code::refused;
+    return !answer && answer.error().code == Code::unavailable &&
+           answer.error().detail.find("takes no writes") != std::string::npos;
   }));
   person.run("SET default_transaction_read_only = off");
   person.run("ALTER SYSTEM RESET default_transaction_read_only");

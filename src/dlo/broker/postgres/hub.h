@@ -46,7 +46,8 @@ class Hub {
       try {
         return again_after_collisions(desk_, body, began);
       } catch (const Failed& failed) {
-        if (failed.trouble == Trouble::lost && began) throw in_doubt(failed);
+        const bool undone = failed.state == read_only;  // the server said so
+        if (failed.trouble == Trouble::lost && began && !undone) throw in_doubt(failed);
         throw;
       }
     });

@@ -111,8 +111,8 @@ class PostgresQueues final : public OwnQueues {
  public:
   /// Creates what is missing. `address` as libpq takes it (postgresql://…, or key=value). Leases of
   /// programs that are no more end. invalid_argument: an address or schema that cannot be one;
-  /// unavailable: no server; refused: a newer schema, one that is not ours, or a server that is
-  /// only read.
+  /// unavailable: no server, or one that takes no writes; refused: a newer schema, or one that is
+  /// not ours.
   [[nodiscard]] static Result<std::unique_ptr<PostgresQueues>> open(
       const std::string& address, Instant now, const PostgresQueueOptions& options = {});
   ~PostgresQueues() override;
