@@ -76,9 +76,11 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
   item.entry = handlers_.find(*delivery.message);
   if (item.entry == nullptr) {
     Failure failure = not_registered(handlers_, *delivery.message);
-    return plan(item,
-                {rules(item).unregistered(delivery.counters, now, random), std::move(failure), {}},
-                now);
+    Decision decision =
+        rules(item).unregistered(delivery.counters, now, random, delivery.previous_delay);
+    const Attempt attempt = make_attempt(decision.counters, now, now, OutcomeKind::failed, decision,
+                                         failure, origin_.node);
+    return plan(item, {std::move(decision), std::move(failure), attempt}, now);
   }
   if (const auto ask_again = item.entry->breaker.ask(now, item.ticket)) return Postpone{*ask_again};
   return RunIt{};

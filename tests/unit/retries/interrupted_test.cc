@@ -221,6 +221,24 @@ TEST_P(InterruptedRetries, ATaskKilledBeyondItsLimitIsExhaustedAllTheSame) {  //
   EXPECT_EQ(must(office().aggregate({})).lifetime.exhausted, 1U);
 }
 
+TEST_P(InterruptedRetries, ARetryThatFindsNoExecutorIsAnAttemptAndNoCrash) {  // S2-35, R7
+  for (const char* each : {"workflow", "workflow+safe"}) {
+    SCOPED_TRACE(each);
+    profile = each;
+    const RecordId id = report(std::string("lost ") + each, "timeout", ask("immediate", 4),
+                               R"({"adapter": "airflow"})");
+    die_running();
+    processor().drain();
+    EXPECT_EQ(status(id), Status::exhausted);
+    const auto rows = attempts(id);
+    ASSERT_EQ(rows.size(), record(id).counters.attempt);
+    const auto crashes = std::ranges::count(rows, OutcomeKind::crashed, &Attempt::outcome);
+    EXPECT_EQ(crashes, 1) << "the run that was killed";
+    EXPECT_EQ(rows.back().category, "unregistered");
+    EXPECT_EQ(rows.back().error_text, record(id).failure.text);
+  }
+}
+
 TEST_P(InterruptedRetries, ATaskThatWorkedAndWasOpenedAgainIsNoSuspect) {
   on("llamaindex", [](const Message&, const RunContext&) { return works(); });
   const RecordId id = report("wf_1", "timeout");
