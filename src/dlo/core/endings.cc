@@ -28,6 +28,9 @@ bool was_used_up(const DeadLetter& running) noexcept {
   if (reason == waits_reason || reason == blocked_reason) return false;
   // A crash is told as one either way.
   if (reason == running.category && running.category != crash_category) return false;
+  // It ended without any, and people tried it since.
+  static const ReasonNames usual;
+  if (reason == usual.never || reason == usual.non_retryable) return false;
   if (running.counters.retry > running.limit) return true;
   // Where attempts or failures are counted the first one counts, too. What is never retried may
   // have a reason of its own before its limit is reached.

@@ -22,7 +22,9 @@ namespace dlo {
 
 /// Whether the retries of a record that runs now had been used up before, so that only a person can
 /// have asked for this run. Asked without its profile, which may be gone: the record says more than
-/// what it failed of or waits for, and ran as often as its limit allows, whatever is counted.
+/// what it failed of or waits for, and ran as often as its limit allows, whatever is counted. For a
+/// number in statistics: a profile of one's own that counts attempts, or has other reasons for what
+/// it never retries, may be told wrong where a run by hand is killed.
 [[nodiscard]] bool was_used_up(const DeadLetter& running) noexcept;
 
 }  // namespace dlo

@@ -208,6 +208,29 @@ TEST_P(InterruptedRetries, ATaskIsExhaustedOnceWhateverItsProfileCounts) {  // S
   }
 }
 
+TEST_P(InterruptedRetries, ATaskThatEndedAtOnceIsExhaustedWhenPeopleUsedItUp) {  // S2-25
+  Profile strict = must(ProfileBook{}.find("workflow"));
+  strict.name = profile = "strict";
+  strict.categories["network"].action = Action::terminal;
+  ProfileBook rules;
+  rules.set(strict);
+  shelf.use(rules);
+  std::string error = "timeout";
+  on("llamaindex", [&](const Message&, const RunContext&) { return fails(error); });
+  const auto exhausted = [&] { return must(office().aggregate({})).lifetime.exhausted; };
+  const RecordId id = report("wf_1", "timeout");
+  for (int n = 0; n < 2; ++n) {
+    retry_by_hand(id);
+    processor().drain();
+    ASSERT_EQ(status(id), Status::pending);
+  }
+  error = "busy";
+  retry_by_hand(id);
+  processor().drain();
+  ASSERT_EQ(status(id), Status::exhausted);
+  EXPECT_EQ(exhausted(), 1U);
+}
+
 TEST_P(InterruptedRetries, ATaskKilledBeyondItsLimitIsExhaustedAllTheSame) {  // S2-25
   on("llamaindex", [](const Message&, const RunContext&) { return fails("timeout"); });
   const RecordId id = report("wf_1", "timeout", ask("fixed base=1m", 3));
