@@ -25,6 +25,10 @@ std::string listed(const std::vector<std::string>& names, const char* between) {
   return text;
 }
 
+std::string waits_text(const std::vector<std::string>& tasks) {
+  return "It waits for " + listed(tasks, ", ") + ".";
+}
+
 /// "due reported", in milliseconds.
 std::string body_of(TimePoint due, TimePoint reported_at) {
   return std::to_string(due.time_since_epoch().count()) + " " +
@@ -56,9 +60,30 @@ bool releases(const Transition& move) {
   return !move.lease && (move.to != Status::pending || move.next_retry_at);
 }
 
+/// Whoever opens one again, and sets nothing else, brings it back as it was.
+bool reopens(const Transition& move) {
+  return is_open(move.to) && !move.lease && !move.lease_for && !move.next_retry_at && !move.tags &&
+         !move.reason;
+}
+
+/// An office that cannot be read will not write either.
+std::vector<RecordHead> heads_of(Office& office, std::vector<RecordId> ids) {
+  if (ids.empty()) return {};
+  Query query;
+  query.limit = ids.size();
+  query.ids = std::move(ids);
+  query.statuses.assign(all_statuses().begin(), all_statuses().end());
+  auto page = office.list(query);
+  return page ? std::move(page->rows) : std::vector<RecordHead>{};
+}
+
+bool waited(const RecordHead& head) {
+  return is_closed(head.status) && (head.reason == waits_reason || head.reason == blocked_reason);
+}
+
 /// What of a verdict has to be written about a record.
 Transition move_for(const DeadLetter& record, const DependencyVerdict& verdict, TimePoint due,
-                    TimePoint now) {
+                    const std::vector<std::string>& tasks, TimePoint now) {
   Transition move;
   move.id = record.id;
   move.to = Status::pending;
@@ -70,6 +95,10 @@ Transition move_for(const DeadLetter& record, const DependencyVerdict& verdict, 
   } else if (const auto* wait = std::get_if<Wait>(&verdict)) {
     move.next_retry_at = wait->until;
     move.clear_next_retry = !wait->until;
+    if (record.reason == blocked_reason) {
+      move.reason = std::string(waits_reason);
+      move.description = waits_text(tasks);
+    }
   } else {
     move.clear_next_retry = true;
     move.reason = std::string(blocked_reason);
@@ -80,7 +109,9 @@ Transition move_for(const DeadLetter& record, const DependencyVerdict& verdict, 
 
 bool changes_nothing(const DeadLetter& record, const DependencyVerdict& verdict) {
   if (std::holds_alternative<Ready>(verdict)) return false;
-  if (const auto* wait = std::get_if<Wait>(&verdict)) return record.next_retry_at == wait->until;
+  if (const auto* wait = std::get_if<Wait>(&verdict)) {
+    return record.next_retry_at == wait->until && record.reason != blocked_reason;
+  }
   return record.reason == blocked_reason && !record.next_retry_at;
 }
 
@@ -164,7 +195,7 @@ void Dependencies::hold(Ticket ticket, const RecordId& id, TimePoint due,
     auto record = std::make_shared<DeadLetter>(*append->record);
     record->next_retry_at = deadline_of(held.reported_at, timeout_);
     record->reason = std::string(waits_reason);
-    record->description = "It waits for " + listed(held.tasks, ", ") + ".";
+    record->description = waits_text(held.tasks);
     append->record = std::move(record);
   }
   changes.emplace_back(
@@ -213,11 +244,11 @@ Result<bool> Dependencies::write(const Held& held, const DependencyVerdict& verd
   std::vector<Change> changes;
   if (claim == nullptr) {
     if (changes_nothing(detail->record, verdict)) return true;
-    Transition move = move_for(detail->record, verdict, held.due, clock_.now());
+    Transition move = move_for(detail->record, verdict, held.due, held.tasks, clock_.now());
     move.expected_version = detail->record.version;
     changes.emplace_back(std::move(move));
   } else if (!runs) {
-    Transition move = move_for(claim->record, verdict, held.due, clock_.now());
+    Transition move = move_for(claim->record, verdict, held.due, held.tasks, clock_.now());
     move.lease = claim->lease;
     move.counters = claim->record.counters;
     if (move.counters->fetch > 0) --move.counters->fetch;  // nobody has seen it
@@ -259,30 +290,41 @@ void Dependencies::drop_document(const RecordId& id) {
 
 Dependencies::Touched Dependencies::touched_by(std::span<const Change> changes) {
   Touched touched;
-  Query ended;
+  std::vector<RecordId> moved;
+  std::set<RecordId> ended;
+  const auto touch = [&](const std::string& source, const std::string& task, bool all) {
+    const auto found = waiting_on_.find(name_in(source, task));
+    if (found == waiting_on_.end()) return;
+    for (const Ticket ticket : found->second) {
+      if (all || held_.at(ticket).blocked) touched.dependents.insert(ticket);
+    }
+  };
   {
     const std::lock_guard lock(mutex_);
-    if (held_.empty()) return touched;
     for (const Change& change : changes) {
+      if (const auto* const append = std::get_if<Append>(&change); append && !held_.empty()) {
+        touch(append->record->message->source, append->record->message->id, false);
+      }
       const auto* const move = std::get_if<Transition>(&change);
       if (move == nullptr) continue;
-      if (is_closed(move->to)) ended.ids.push_back(move->id);
+      const bool ends = is_closed(move->to) && !held_.empty();
+      if (ends) ended.insert(move->id);
+      if (ends || reopens(*move)) moved.push_back(move->id);
       const auto found = by_id_.find(move->id);
       if (found == by_id_.end() || !releases(*move)) continue;
       if (touched.released.insert(found->second).second) touched.also.push_back(removal(move->id));
     }
   }
-  if (ended.ids.empty()) return touched;
-  ended.statuses.assign(all_statuses().begin(), all_statuses().end());
-  ended.limit = ended.ids.size();
-  const auto page = office_.list(ended);
-  if (!page) return touched;  // an office that cannot be read will not write either
-  const std::lock_guard lock(mutex_);
-  for (const RecordHead& head : page->rows) {
-    const auto found = waiting_on_.find(name_in(head.source, head.message_id));
-    if (found != waiting_on_.end()) {
-      touched.dependents.insert(found->second.begin(), found->second.end());
+  for (const RecordHead& head : heads_of(office_, std::move(moved))) {
+    const bool all = ended.contains(head.id);
+    // Its document went when it was closed.
+    const Document again{.key = to_string(head.id), .body = body_of(clock_.now(), head.died_at)};
+    if (!all && waited(head) && !holds(head.id) && load_one(again)) {
+      touched.also.emplace_back(PutDocument{kind, again.key, again.body, std::nullopt});
+      touched.dependents.insert(ticket_of(head.id).value_or(0));
     }
+    const std::lock_guard lock(mutex_);
+    touch(head.source, head.message_id, all);
   }
   return touched;
 }

@@ -81,6 +81,14 @@ class DependenciesTest : public testing::RetryRoom {
   }
   DeadLetter task(const std::string& id) { return must(book().find(id)).value(); }
   TaskBook book() { return {*layered_, clock}; }
+  void restore(const std::string& id) {
+    Transition back;
+    back.id = task(id).id;
+    back.to = Status::pending;
+    back.now = clock.now();
+    const Change change = back;
+    must(layered_->apply({&change, 1}));
+  }
 
   std::optional<int> writes_left_;
   std::unique_ptr<testing::FlakyOffice> flaky_;
@@ -181,6 +189,7 @@ TEST_P(DependenciesTest, AnUnknownOneIsWaitedForADay) {
   EXPECT_EQ(task("b").counters.fetch, 1U);
   EXPECT_NE(task("b").description.find("within 1d"), std::string::npos) << task("b").description;
   report("a");
+  EXPECT_EQ(task("b").reason, "Waits") << "somebody reported it after all";
   EXPECT_EQ(run(), (Names{"a", "b"})) << "better late than never";
 }
 
@@ -256,6 +265,34 @@ TEST_P(DependenciesTest, OneThatIsArchivedItselfWaitsNoLonger) {
   clock.advance(5min);
   EXPECT_EQ(run(), Names{"a"});
   EXPECT_EQ(task("b").status, Status::archived);
+}
+
+TEST_P(DependenciesTest, OneThatIsRestoredWaitsAgain) {  // I7: not for ever
+  report("a", {}, "never");
+  report("b", {"a"});
+  must(book().archive("b"));
+  ASSERT_EQ(waits_->numbers().waiting, 0U);
+  restore("b");
+  EXPECT_EQ(task("b").reason, "Waits");
+  EXPECT_EQ(waits_->numbers().waiting, 1U);
+  if (GetParam() == std::string("sqlite")) kill_and_start();
+  EXPECT_EQ(run(), Names{});
+  must(book().retry("a"));
+  EXPECT_EQ(run(), (Names{"a", "b"}));
+}
+
+TEST_P(DependenciesTest, OneThatIsRestoredBlocksNobodyAnyMore) {
+  report("a", {}, "never");
+  report("b", {"a"});
+  must(book().archive("a"));
+  ASSERT_EQ(task("b").reason, "Blocked");
+  restore("a");
+  EXPECT_EQ(task("b").reason, "Waits");
+  EXPECT_EQ(task("b").description, "It waits for \"a\".");
+  EXPECT_EQ(waits_->numbers().blocked, 0U);
+  EXPECT_EQ(run(), Names{});
+  must(book().retry("a"));
+  EXPECT_EQ(run(), (Names{"a", "b"}));
 }
 
 TEST_P(DependenciesTest, AReportThatIsRepeatedWaitsOnce) {
