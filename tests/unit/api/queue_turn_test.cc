@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/must.h"
@@ -27,6 +28,12 @@ class QueueTurnTest : public ::testing::Test {
                   .window;
   }
 
+  void TearDown() override { pool_.close(); }  // whoever was answered, a thread may still be at it
+
+  /// The turn that answered is over, too.
+  void quiet() {
+    while (pool_.idle() < 2) std::this_thread::yield();
+  }
   static std::vector<Publication> messages(const std::string& id, std::size_t count = 1) {
     std::vector<Publication> all(count);
     for (Publication& each : all) {
@@ -50,14 +57,17 @@ class QueueTurnTest : public ::testing::Test {
     return promise->get_future();
   }
   std::vector<PullDesk::Handed> receive(std::size_t limit) {
-    std::promise<std::vector<PullDesk::Handed>> promise;
+    const auto promise = std::make_shared<std::promise<std::vector<PullDesk::Handed>>>();
+    auto handed = promise->get_future();
     const auto exchange = std::make_shared<Round>();
-    window_->receive({.limit = limit}, exchange, [&](const QueueWindow::Handed& handed) {
-      promise.set_value(handed);
+    window_->receive({.limit = limit}, exchange, [promise](const QueueWindow::Handed& all) {
+      promise->set_value(all);
       return HttpResponse{};
     });
     exchange->over();
-    return promise.get_future().get();
+    auto all = handed.get();
+    quiet();
+    return all;
   }
   std::uint64_t syncs() { return queues_->journal_stats().syncs; }
 
@@ -75,6 +85,7 @@ TEST_F(QueueTurnTest, WhatIsSentAndWhatIsDoneShareOneSync) {
   auto first = send(messages("a", 2));
   round_.over();
   must(first.get());
+  quiet();
   const auto handed = receive(2);
   ASSERT_EQ(handed.size(), 2U);
   const auto before = syncs();
@@ -95,6 +106,7 @@ TEST_F(QueueTurnTest, WhatMayHaveToWaitForTheOfficeHoldsUpNobodyWhoSends) {
   auto first = send(messages("a"));
   round_.over();
   must(first.get());
+  quiet();
   const auto handed = receive(1);
   ASSERT_EQ(handed.size(), 1U);
   auto sent = send(messages("b"));
@@ -109,6 +121,7 @@ TEST_F(QueueTurnTest, OneThatDoesNotFitTakesNobodyDownWhoCameBesideIt) {
   auto first = send(messages("a"));
   round_.over();
   must(first.get());
+  quiet();
   const auto handed = receive(1);
   ASSERT_EQ(handed.size(), 1U);
   auto fits = send(messages("b", 2));
