@@ -91,18 +91,18 @@ void Books::open(const Row& row) {
   known_strands_.clear();
 }
 
-void Books::look_up(const std::vector<Id128>& fingerprints) {
-  if (fingerprints.empty()) return;
-  Connection& db = link_.use();
-  db.send(groups_of, Params(fingerprints));
-  db.send(strands_of_all, Params(fingerprints));
-  const std::vector<Rows> answers = db.finish();
+void Books::ask_for(const std::vector<Id128>& fingerprints) {
+  link_.use().send(groups_of, Params(fingerprints));
+  link_.use().send(strands_of_all, Params(fingerprints));
+}
+
+void Books::take(const std::vector<Id128>& fingerprints, const Rows& groups, const Rows& strands) {
   for (const Id128& each : fingerprints) {
     known_groups_[each].reset();
     known_strands_[each].reset();
   }
-  for (const Row row : answers[0]) known_groups_[row.id(0)] = read_group(row);
-  for (const Row row : answers[1]) known_strands_[row.id(0)] = read_strand(row);
+  for (const Row row : groups) known_groups_[row.id(0)] = read_group(row);
+  for (const Row row : strands) known_strands_[row.id(0)] = read_strand(row);
 }
 
 std::optional<GroupSummary> Books::fetch_group(const Id128& fingerprint) {

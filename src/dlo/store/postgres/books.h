@@ -24,8 +24,9 @@ class Books final : public sql::Books {
       "lifetime_manually_retried, lifetime_archived FROM office";
   /// Begins with a row of `read_office`; forgets everything else.
   void open(const Row& row);
-  /// Reads groups and strands for all of these at once.
-  void look_up(const std::vector<Id128>& fingerprints);
+  /// Puts the question for groups and strands of all of these into the pipeline: two answers.
+  void ask_for(const std::vector<Id128>& fingerprints);
+  void take(const std::vector<Id128>& fingerprints, const Rows& groups, const Rows& strands);
   /// Puts everything that moved into the pipeline.
   void send();
 

@@ -136,11 +136,12 @@ void Lister::add_heads(Statement& s) const {
                s.add(word_hashes(q.error_words)) + ")";
   }
   if (!payload_words_.empty()) {
-    // What the index has not reached yet is judged by the text.
-    s.where += " AND r.number IN (SELECT number FROM payload_words WHERE words @> " +
+    // What the index has not reached yet is judged by the text. Made into an array first: how many
+    // these are the planner cannot know, and would look through them for every record.
+    s.where += " AND r.number = ANY(ARRAY(SELECT number FROM payload_words WHERE words @> " +
                s.add(word_hashes(q.payload_words)) +
                " UNION ALL SELECT number FROM moved_payloads UNION ALL SELECT number FROM records "
-               "WHERE number > (SELECT number FROM payload_progress))";
+               "WHERE number > (SELECT number FROM payload_progress)))";
   }
 }
 

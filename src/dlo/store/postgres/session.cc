@@ -142,6 +142,8 @@ void Session::look_up() {
       keys.push_back(key);
     }
     db.send(read_documents, Params(kinds, keys));
+    const std::vector<Id128> groups(expected_groups_.begin(), expected_groups_.end());
+    books_.ask_for(groups);
     const std::vector<Rows> answers = db.finish();
     if (answers[2].empty()) {
       throw Failed{
@@ -149,6 +151,7 @@ void Session::look_up() {
           Trouble::statement, ""};
     }
     books_.open(answers[2].front());
+    books_.take(groups, answers[7], answers[8]);
     lay_rows(answers[3], false);
     lay_rows(answers[4], true);
     lay_rows(answers[5], false);
@@ -159,15 +162,23 @@ void Session::look_up() {
     for (const RecordId& id : expected_) desk_.lay(id, {});
     for (const RecordId& id : expected_with_facts_) desk_.lay(id, {});
     for (const DocumentKey& key : expected_documents_) desk_.lay(key, {});
-    books_.look_up(fingerprints_to_read());
+    look_up_more_groups();
   });
 }
 
-std::vector<Id128> Session::fingerprints_to_read() {
+/// Those of records that were there already: a second round trip, where there are any.
+void Session::look_up_more_groups() {
+  std::set<Id128> more;
   for (const auto& [id, sheet] : desk_.sheets()) {
-    if (sheet.head) expected_groups_.insert(sheet.head->record.fingerprint.hash);
+    if (!sheet.head) continue;
+    const Id128& group = sheet.head->record.fingerprint.hash;
+    if (!expected_groups_.contains(group)) more.insert(group);
   }
-  return {expected_groups_.begin(), expected_groups_.end()};
+  if (more.empty()) return;
+  const std::vector<Id128> groups(more.begin(), more.end());
+  books_.ask_for(groups);
+  const std::vector<Rows> answers = link_.use().finish();
+  books_.take(groups, answers[0], answers[1]);
 }
 
 void Session::lay_rows(const Rows& rows, bool with_facts) {
@@ -230,11 +241,14 @@ void Session::commit() {
     send_desk();
     books_.send();
     db.send(write_mark, Params(writer_, ++mark_));
-    finish_writes();
+    // What compares is looked at before it may be committed; the rest goes in one round trip.
+    const bool compares = !must_write_.empty();
+    if (compares) finish_writes();
     try {
-      db.run("COMMIT");
+      db.send("COMMIT");
+      finish_writes();
     } catch (const Failed& failed) {
-      if (failed.trouble != Trouble::lost) throw;
+      if (failed.trouble != Trouble::lost || failed.state == read_only) throw;
       settle_doubt();
     }
   });

@@ -34,7 +34,7 @@ auto translating(const Body& body) -> decltype(body()) {
 /// The writer's transaction. Several programs may write to one office: each transaction takes the
 /// office's lock first, so that numbers rise in the order of commits, nobody sees half of what
 /// another does and no two can wait for each other. What the tasks of a group look at is read in
-/// two round trips, changed on the desk and sent as one pipeline. Belongs to one thread.
+/// one or two round trips, changed on the desk and sent as one pipeline. Belongs to one thread.
 class Session {
  public:
   using Prepared = PreparedAppend;
@@ -92,7 +92,7 @@ class Session {
   Sheet* sheet_of(std::int64_t number);
   void send_begin();
   void lay_rows(const Rows& rows, bool with_facts);
-  [[nodiscard]] std::vector<Id128> fingerprints_to_read();
+  void look_up_more_groups();
   void send_desk();
   void send_sheet(Sheet& sheet);
   void send_head(Sheet& sheet);

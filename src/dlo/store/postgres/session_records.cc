@@ -25,10 +25,13 @@ const std::string update_head =
     "retries = $25, replays = $26, total = $27, most = $28, payload_size = $29, flags = $30, "
     "tries = $31, kind = $32, instance = $33, error_text = $34, priority = $35 "
     "WHERE number = $1 AND id = $2 AND version = $36";
-const std::string write_facts =
+const std::string insert_facts =
     "INSERT INTO details(number, facts, words, by_retries, first_attempt_at, last_failed_at, "
     "resolved_at, resolved_by, resolution_notes, whole_text) VALUES($1, $2, $3, $4, $5, $6, $7, "
-    "$8, $9, $10) ON CONFLICT(number) DO UPDATE SET facts = excluded.facts, words = "
+    "$8, $9, $10)";
+const std::string replace_facts =
+    insert_facts +
+    " ON CONFLICT(number) DO UPDATE SET facts = excluded.facts, words = "
     "excluded.words, by_retries = excluded.by_retries, first_attempt_at = "
     "excluded.first_attempt_at, last_failed_at = excluded.last_failed_at, resolved_at = "
     "excluded.resolved_at, resolved_by = excluded.resolved_by, resolution_notes = "
@@ -308,7 +311,7 @@ void Session::send_facts(const Sheet& sheet) {
     whole = std::string_view(r.failure.text).substr(0, searched_text_limit);
   }
   const bool by_retries = r.profile.starts_with("booking-retry-api");
-  link_.use().send(write_facts,
+  link_.use().send(sheet.is_new ? insert_facts : replace_facts,
                    Params(r.number, made != nullptr ? made->facts : facts,
                           made != nullptr ? made->error_words : words, by_retries,
                           r.first_attempt_at, r.last_failed_at, resolved_at, by, notes, whole));
