@@ -1,6 +1,7 @@
 #include "support/rabbitmq_server.h"
 
 #include <atomic>
+#include <fstream>
 #include <random>
 #include <unistd.h>
 
@@ -24,7 +25,11 @@ std::string shared_rabbitmq() {
   return address;
 }
 
-RabbitNode::RabbitNode() : port_(script().must_run("up " + directory_.path())) {}
+RabbitNode::RabbitNode(const std::string& config, const std::string& plugins) {
+  if (!config.empty()) std::ofstream(directory_.path() + "/more.conf") << config << "\n";
+  if (!plugins.empty()) std::ofstream(directory_.path() + "/plugins") << plugins;
+  port_ = script().must_run("up " + directory_.path());
+}
 
 RabbitNode::~RabbitNode() {
   crash();
@@ -32,6 +37,15 @@ RabbitNode::~RabbitNode() {
 
 std::string RabbitNode::address() const {
   return address_of(port_);
+}
+
+std::string RabbitNode::secure_address(const std::string& host) const {
+  return "amqps://guest:guest@" + host + ":" + script().must_run("secure " + directory_.path()) +
+         "/";
+}
+
+void RabbitNode::ctl(const std::string& arguments) {
+  (void)script().must_run("ctl " + directory_.path() + " " + port_ + " " + arguments);
 }
 
 void RabbitNode::crash() {

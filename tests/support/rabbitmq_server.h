@@ -13,12 +13,18 @@ namespace dlo::testing {
 /// A server of its own, for tests that stop it. Throws MissingServer.
 class RabbitNode {
  public:
-  RabbitNode();
+  /// `config`: lines for its configuration, with @port@ for a free port. `plugins`: their names,
+  /// with commas.
+  explicit RabbitNode(const std::string& config = {}, const std::string& plugins = {});
   ~RabbitNode();
   RabbitNode(const RabbitNode&) = delete;
   RabbitNode& operator=(const RabbitNode&) = delete;
 
   [[nodiscard]] std::string address() const;
+  /// On the port that `config` called @port@, by this name of the machine.
+  [[nodiscard]] std::string secure_address(const std::string& host) const;
+  /// Asks it as rabbitmqctl does. Throws if it refuses.
+  void ctl(const std::string& arguments);
   /// As if the machine had lost it. What it had confirmed is there when it comes back.
   void crash();
   void start();

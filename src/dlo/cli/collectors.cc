@@ -81,15 +81,17 @@ Result<RabbitServer> rabbit_server(const Config& config) {
   server.heartbeat =
       std::chrono::duration_cast<std::chrono::seconds>(config.duration("rabbitmq.heartbeat"));
   server.confirm_within = config.duration("rabbitmq.confirm_within");
+  server.tls = {config.text("rabbitmq.ca_file"), config.text("rabbitmq.certificate_file"),
+                config.text("rabbitmq.key_file"), config.flag("rabbitmq.verify")};
   if (const std::string& file = config.text("rabbitmq.password_file"); !file.empty()) {
     const auto place = rabbitmq::parse_address(server.address);
     if (!place) return place.error();
     const auto password = password_in(file);
     if (!password) return password.error();
     const bool is_ipv6 = place->host.find(':') != std::string::npos;
-    server.address = "amqp://" + escaped(place->user) + ":" + escaped(*password) + "@" +
-                     (is_ipv6 ? "[" + place->host + "]" : place->host) + ":" +
-                     std::to_string(place->port) + "/" + escaped(place->vhost);
+    server.address = (place->secure ? "amqps://" : "amqp://") + escaped(place->user) + ":" +
+                     escaped(*password) + "@" + (is_ipv6 ? "[" + place->host + "]" : place->host) +
+                     ":" + std::to_string(place->port) + "/" + escaped(place->vhost);
   }
   if (auto fine = check(server); !fine) return fine.error();
   return server;

@@ -138,10 +138,11 @@ TEST_F(RabbitConnectionTest, EachMessageHasItsOwnCount) {  // RMQ-01, RMQ-17
   auto broker = open(options());
   const std::vector<Publication> sent = {publication_of("a"), publication_of("b")};
   must(broker->publish(sent, noon));
-  for (int round = 0; round < 3; ++round) {
+  for (int failures = 0; failures < 2;) {
     const auto got = take_one(*broker);
     if (got.message->id == "a") {
       settle(*broker, got.lease, failed(got, noon));
+      ++failures;
     } else {
       settle(*broker, got.lease, ReleasedUnrun{});
     }
@@ -207,7 +208,6 @@ TEST(RabbitOptionsTest, WhatCannotBeMeantIsRefused) {
   EXPECT_TRUE(refused([](RabbitOptions& o) { o.queue = std::string(256, 'q'); }));
   EXPECT_TRUE(refused([](RabbitOptions& o) { o.server.address = ""; }));
   EXPECT_TRUE(refused([](RabbitOptions& o) { o.server.address = "http://localhost"; }));
-  EXPECT_TRUE(refused([](RabbitOptions& o) { o.server.address = "amqps://localhost"; }));
   EXPECT_TRUE(refused([](RabbitOptions& o) { o.server.heartbeat = 0s; }));
   EXPECT_TRUE(refused([](RabbitOptions& o) { o.server.confirm_within = 0ms; }));
   EXPECT_TRUE(refused([](RabbitOptions& o) { o.ttl = 0ms; }));

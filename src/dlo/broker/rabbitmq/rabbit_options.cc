@@ -2,6 +2,8 @@
 
 #include <amqp.h>
 
+#include "dlo/broker/rabbitmq/secure.h"
+
 namespace dlo {
 namespace {
 
@@ -12,10 +14,26 @@ Error refuse(std::string detail) {
   return {Code::invalid_argument, where, std::move(detail)};
 }
 
+Result<void> check_tls(const rabbitmq::Place& place, const RabbitTls& tls) {
+  if (!place.secure) {
+    if (tls == RabbitTls{}) return {};
+    return refuse(
+        "the address begins with amqp://, which is not encrypted, but there are settings for TLS "
+        "beside it (ca_file, certificate_file, key_file, verify); write amqps:// or take them "
+        "away");
+  }
+  if (!tls.key_file.empty() && tls.certificate_file.empty()) {
+    return refuse("key_file is the key of certificate_file, which is missing");
+  }
+  return rabbitmq::check_files(tls);
+}
+
 }  // namespace
 
 Result<void> check(const RabbitServer& server) {
-  if (auto place = rabbitmq::parse_address(server.address); !place) return place.error();
+  const auto place = rabbitmq::parse_address(server.address);
+  if (!place) return place.error();
+  if (auto tls = check_tls(*place, server.tls); !tls) return tls;
   if (server.heartbeat < std::chrono::seconds{1} || server.heartbeat > std::chrono::hours{1}) {
     return refuse(
         "heartbeat must be between 1 s and 1 h: without heartbeats a dead connection looks alive");
@@ -47,15 +65,13 @@ Result<Place> parse_address(const std::string& address) {
   if (text.size() != std::char_traits<char>::length(text.c_str()) ||
       amqp_parse_url(text.data(), &info) != AMQP_STATUS_OK) {
     return refuse(
-        "the address is not understood; write amqp://user:password@host:5672/vhost, with %2F for / "
-        "and the like");
-  }
-  if (info.ssl != 0) {
-    return refuse("the address begins with amqps://: TLS towards RabbitMQ is not supported yet");
+        "the address is not understood; write amqp://user:password@host:5672/vhost (amqps:// for "
+        "TLS), with %2F for / and the like");
   }
   Place place;
   place.host = info.host;
   place.port = info.port;
+  place.secure = info.ssl != 0;
   place.vhost = info.vhost;
   if (place.vhost.empty()) place.vhost = "/";  // an address that ends in / means no other
   place.user = info.user;

@@ -10,11 +10,22 @@
 
 namespace dlo {
 
+/// For an address that begins with amqps://. Paths of PEM files.
+struct RabbitTls {
+  std::string ca_file;           // whose certificates are believed; empty: those the system trusts
+  std::string certificate_file;  // of ours, for servers that want to see one
+  std::string key_file;          // of it; empty: in the same file
+  bool verify = true;            // false: anybody may answer; what is sent can be read by him
+
+  bool operator==(const RabbitTls&) const = default;
+};
+
 /// Where a RabbitMQ server is, and how to behave towards it.
 struct RabbitServer {
-  std::string address;  // amqp://user:password@host:port/vhost; never printed
+  std::string address;  // amqp[s]://user:password@host:port/vhost; never printed
   std::chrono::seconds heartbeat{10};
   Millis confirm_within{30'000};  // a publication that nobody confirmed by then is in doubt
+  RabbitTls tls{};
 };
 
 /// What becomes of a queue that is not there. One that is there is never changed.
@@ -62,6 +73,7 @@ struct Place {
   std::string user;
   std::string password;
   std::string shown;
+  bool secure = false;  // amqps
 };
 [[nodiscard]] Result<Place> parse_address(const std::string& address);
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include "dlo/broker/rabbitmq/secure.h"
 #include "dlo/broker/rabbitmq/table.h"
 
 namespace dlo::rabbitmq {
@@ -15,7 +16,7 @@ namespace {
 constexpr const char* where = "rabbitmq.connection";
 constexpr timeval to_connect{10, 0};  // as long as the server itself waits for a greeting
 constexpr timeval to_answer{30, 0};
-constexpr int largest_frame = 8 << 20;  // the server says how much of it we get
+constexpr int largest_frame = 1 << 20;  // the server says how much of it we get
 
 amqp_table_entry_t entry(const char* name, const char* text) {
   amqp_field_value_t value{};
@@ -97,19 +98,33 @@ Session::~Session() {
   if (state_ != nullptr) amqp_destroy_connection(state_);
 }
 
-Result<void> Session::connect(const RabbitServer& server, const std::string& purpose) {
+Result<amqp_socket_t*> Session::new_socket(const RabbitServer& server) const {
+  if (state_ != nullptr && place_.secure) return secure_socket(state_, place_, server.tls);
   amqp_socket_t* socket = state_ == nullptr ? nullptr : amqp_tcp_socket_new(state_);
   if (socket == nullptr) return Error{Code::unavailable, where, "there is no memory left"};
+  return socket;
+}
+
+Error Session::not_reached(int status, const RabbitServer& server) const {
+  const std::string at = "RabbitMQ cannot be reached at " + place_.shown + " (";
+  if (place_.secure) {
+    if (const auto why = why_not_secure(status, server.tls); !why.empty()) {
+      return {Code::unavailable, where, at + "TLS): " + why};
+    }
+  }
+  return {Code::unavailable, where,
+          at + amqp_error_string2(status) +
+              "); see whether it runs there and whether the address is right"};
+}
+
+Result<void> Session::connect(const RabbitServer& server, const std::string& purpose) {
+  const auto socket = new_socket(server);
+  if (!socket) return socket.error();
   amqp_set_handshake_timeout(state_, &to_connect);
   amqp_set_rpc_timeout(state_, &to_answer);
   const int opened =
-      amqp_socket_open_noblock(socket, place_.host.c_str(), place_.port, &to_connect);
-  if (opened != AMQP_STATUS_OK) {
-    return Error{Code::unavailable, where,
-                 "RabbitMQ cannot be reached at " + place_.shown + " (" +
-                     amqp_error_string2(opened) +
-                     "); see whether it runs there and whether the address is right"};
-  }
+      amqp_socket_open_noblock(*socket, place_.host.c_str(), place_.port, &to_connect);
+  if (opened != AMQP_STATUS_OK) return not_reached(opened, server);
   // A server that stops reading (it has an alarm, or is frozen) must not hold whoever sends.
   const auto patience = static_cast<unsigned>(server.confirm_within.count());
   (void)::setsockopt(this->socket(), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
@@ -156,7 +171,10 @@ Error Session::login_refused(const amqp_rpc_reply_t& reply) const {
   }
   return {Code::unavailable, where,
           "RabbitMQ at " + place_.shown + " did not finish its greeting (" +
-              amqp_error_string2(reply.library_error) + ")"};
+              amqp_error_string2(reply.library_error) + "); " +
+              (place_.secure ? "it may want to see a certificate within TLS "
+                               "(rabbitmq.certificate_file) that it trusts"
+                             : "if that port speaks TLS, write amqps://")};
 }
 
 Error Session::broken(int status) const {

@@ -47,6 +47,8 @@ class Session {
  private:
   Session(amqp_connection_state_t state, Place place) : state_(state), place_(std::move(place)) {}
   [[nodiscard]] Result<void> connect(const RabbitServer& server, const std::string& purpose);
+  [[nodiscard]] Result<amqp_socket_t*> new_socket(const RabbitServer& server) const;
+  [[nodiscard]] Error not_reached(int status, const RabbitServer& server) const;
   [[nodiscard]] amqp_rpc_reply_t log_in(const RabbitServer& server, const std::string& purpose);
   [[nodiscard]] Error login_refused(const amqp_rpc_reply_t& reply) const;
   [[nodiscard]] Error broken(int status) const;
