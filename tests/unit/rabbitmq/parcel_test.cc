@@ -10,7 +10,9 @@
 
 #include "support/must.h"
 
+#include "dlo/broker/rabbitmq/deep_thread.h"
 #include "dlo/broker/rabbitmq/parcel_names.h"
+#include "dlo/broker/rabbitmq/table.h"
 
 namespace dlo::rabbitmq {
 namespace {
@@ -105,6 +107,33 @@ TEST(RabbitParcel, TablesInArraysInTablesAreKept) {
     }
   }
   expect_unchanged(deep);
+}
+
+TEST(RabbitParcel, TablesAreReadHoweverDeepAFrameNestsThem) {  // hostile headers
+  constexpr std::size_t levels = 200'000;
+  std::string raw(1, '\0');  // a table of one entry without a name
+  for (std::size_t i = 0; i < levels; ++i) {
+    const std::size_t inside = 5 * (levels - 1 - i);
+    raw += 'A';
+    for (const unsigned shift : {24U, 16U, 8U, 0U}) raw += static_cast<char>(inside >> shift);
+  }
+  std::string sized;
+  for (const unsigned shift : {24U, 16U, 8U, 0U}) sized += static_cast<char>(raw.size() >> shift);
+  sized += raw;
+  Header header;
+  DeepThread thread;
+  thread.start([&](const std::stop_token&) {
+    Pool pool;
+    amqp_table_t table{};
+    std::size_t used = 0;
+    if (amqp_decode_table(bytes_of(sized), pool.get(), &table, &used) != AMQP_STATUS_OK) return;
+    header = header_of("deep", table.entries[0].value);
+  });
+  thread.join();
+  EXPECT_EQ(header.value.size(), 5 * levels);
+  Table out;  // on a thread that has not so much room
+  out.add(header);
+  EXPECT_EQ(out.get().entries[0].value.kind, AMQP_FIELD_KIND_BYTES) << "sent, and read by nobody";
 }
 
 TEST(RabbitParcel, WhatANumberCannotBeIsSentAsText) {

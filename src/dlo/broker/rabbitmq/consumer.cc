@@ -2,10 +2,23 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "dlo/broker/rabbitmq/table.h"
 
 namespace dlo::rabbitmq {
+namespace {
+
+constexpr std::chrono::milliseconds longest_wait{5};  // of an acknowledgement for others
+constexpr std::size_t most_waiting = 64;
+
+/// So many may wait that the server has others to deliver meanwhile.
+std::size_t enough(std::uint16_t prefetch) {
+  if (prefetch == 0) return most_waiting;
+  return std::clamp<std::size_t>(prefetch / 4, 1, most_waiting);
+}
+
+}  // namespace
 
 Consumer::Consumer(const RabbitOptions& options, Hand& hand, std::uint32_t epoch)
     : options_(options),
@@ -37,6 +50,7 @@ Result<void> Consumer::opened(Session& session) {
   amqp_basic_qos(session.state(), Session::channel, 0, options_.prefetch, 0);
   if (auto fine = session.answered("prefetch"); !fine) return fine;
   unacked_.clear();
+  done_.clear();
   hand_.began(++epoch_);
   amqp_basic_consume(session.state(), Session::channel, bytes_of(options_.queue), amqp_empty_bytes,
                      0, 0, 0, amqp_empty_table);
@@ -63,25 +77,54 @@ Result<void> Consumer::ack(Session& session, std::uint64_t tag, bool all_before)
   return session.sent(amqp_basic_ack(session.state(), Session::channel, tag, all_before ? 1 : 0));
 }
 
-void Consumer::ack(Tags done) {
+void Consumer::ack(Tags done, bool at_once) {
   if (done.tags.empty()) return;
-  std::sort(done.tags.begin(), done.tags.end());
   const auto lock = line_.lock();
   Session* session = line_.session();
   if (session == nullptr || done.epoch != epoch_) return;  // the server has them back
+  if (done_.empty()) first_done_ = std::chrono::steady_clock::now();
+  done_.insert(done_.end(), done.tags.begin(), done.tags.end());
+  const bool nothing_else = done_.size() == unacked_.size();
+  if (at_once || nothing_else || done_.size() >= enough(options_.prefetch)) {
+    send_acks(*session);
+  } else {
+    line_.look_soon();
+  }
+}
+
+void Consumer::send_acks(Session& session) {
+  auto sorted = std::exchange(done_, {});
+  std::sort(sorted.begin(), sorted.end());
   // Those at the front go with one frame: nobody needs what is before them any more.
-  auto next = done.tags.begin();
-  while (next != done.tags.end() && !unacked_.empty() && *next == *unacked_.begin()) {
+  auto next = sorted.begin();
+  while (next != sorted.end() && !unacked_.empty() && *next == *unacked_.begin()) {
     unacked_.erase(unacked_.begin());
     ++next;
   }
   Result<void> fine;
-  if (next != done.tags.begin()) fine = ack(*session, *std::prev(next), true);
-  for (; fine && next != done.tags.end(); ++next) {
+  if (next != sorted.begin()) fine = ack(session, *std::prev(next), true);
+  for (; fine && next != sorted.end(); ++next) {
     unacked_.erase(*next);
-    fine = ack(*session, *next, false);
+    fine = ack(session, *next, false);
   }
   if (!fine) line_.drop(fine.error());
+}
+
+bool Consumer::looked() {
+  hand_.came_all();
+  if (done_.empty()) return false;
+  if (std::chrono::steady_clock::now() - first_done_ < longest_wait) return true;
+  if (Session* session = line_.session(); session != nullptr) send_acks(*session);
+  return false;
+}
+
+void Consumer::stop() noexcept {
+  {
+    const auto lock = line_.lock();
+    Session* session = line_.session();
+    if (session != nullptr && !done_.empty()) send_acks(*session);
+  }
+  line_.stop();
 }
 
 void Consumer::give_back(const Tags& tags) {
@@ -106,6 +149,9 @@ Result<void> Consumer::wait() {
 Result<std::uint64_t> Consumer::sync() {
   auto lock = line_.lock();
   Session* session = line_.wait_for_session(lock);
+  if (session == nullptr) return line_.why_down();
+  if (!done_.empty()) send_acks(*session);
+  session = line_.session();
   if (session == nullptr) return line_.why_down();
   // Asked on the channel that consumes: the answer comes after what was delivered before.
   auto waiting = ask_for_queue(*session, true);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "dlo/broker/rabbitmq/hand.h"
 #include "dlo/broker/rabbitmq/line.h"
@@ -17,10 +19,12 @@ class Consumer final : public LineListener {
   Consumer(const RabbitOptions& options, Hand& hand, std::uint32_t epoch);
 
   void start() { line_.start(); }
-  void stop() noexcept { line_.stop(); }
+  void stop() noexcept;
   void cut() noexcept { line_.cut(); }
 
-  void ack(Tags tags);
+  /// Sent to the server at once if it matters: otherwise many with one frame, within milliseconds,
+  /// or as soon as nothing else is in hand.
+  void ack(Tags tags, bool at_once = true);
   /// Rejects them, to be requeued.
   void give_back(const Tags& tags);
   /// Waits for an attempt to connect that is under way. Answers what is wrong, if anything is.
@@ -33,16 +37,20 @@ class Consumer final : public LineListener {
   void came(Incoming incoming) override;
   Result<void> method(const amqp_method_t& method) override;
   void lost(const Error& why) override;
+  bool looked() override;
 
  private:
   Result<std::uint64_t> ask_for_queue(Session& session, bool only_look);
   Result<void> ack(Session& session, std::uint64_t tag, bool all_before);
+  void send_acks(Session& session);
   [[nodiscard]] std::string about() const { return "queue \"" + options_.queue + "\""; }
 
   const RabbitOptions options_;
   Hand& hand_;
   std::uint32_t epoch_;
-  std::set<std::uint64_t> unacked_;
+  std::set<std::uint64_t> unacked_;  // those of `done_` among them
+  std::vector<std::uint64_t> done_;  // to be acknowledged
+  std::chrono::steady_clock::time_point first_done_{};
   Line line_;  // last: its thread calls the rest
 };
 

@@ -88,7 +88,11 @@ void Hand::came(Incoming incoming) {
   count_returns(newcomer.carried.counters, incoming.parcel.returns, returns_are_attempts_);
   const std::lock_guard lock(mutex_);
   inbox_.push_back(std::move(newcomer));
-  arrived_.notify_all();
+}
+
+void Hand::came_all() {
+  const std::lock_guard lock(mutex_);
+  if (!inbox_.empty()) arrived_.notify_all();
 }
 
 void Hand::admit(Newcomer newcomer, TimePoint now) {

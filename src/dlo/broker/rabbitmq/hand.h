@@ -42,6 +42,8 @@ class Hand {
   // The line's side.
   void began(std::uint32_t epoch);
   void came(Incoming incoming);
+  /// Those that came are to be seen: whoever waits for them is woken once for many.
+  void came_all();
   void lost(const Error& why);
 
   // The callers' side. `done` is what may be acknowledged now, `back` what is given back.

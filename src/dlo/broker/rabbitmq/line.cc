@@ -14,6 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds first_pause{50};
 constexpr std::chrono::milliseconds longest_pause{5'000};
 constexpr int look_every = 500;  // milliseconds; heartbeats are of seconds
+constexpr int look_again = 5;    // if the listener wants it
 constexpr std::size_t trusted_size = std::size_t{1} << 20U;  // of a body, before it is here
 
 }  // namespace
@@ -30,7 +31,7 @@ Line::~Line() {
 }
 
 void Line::start() {
-  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  thread_.start([this](const std::stop_token& stop) { run(stop); });
 }
 
 void Line::stop() noexcept {
@@ -108,7 +109,7 @@ void Line::connect() {
 
 void Line::wait_for_input() {
   std::array<pollfd, 2> waits = {pollfd{socket_.load(), POLLIN, 0}, pollfd{wake_, POLLIN, 0}};
-  ::poll(waits.data(), waits.size(), look_every);
+  ::poll(waits.data(), waits.size(), soon_ ? look_again : look_every);
   std::uint64_t count = 0;
   if ((waits[1].revents & POLLIN) != 0) (void)!::read(wake_, &count, sizeof count);
 }
@@ -133,7 +134,12 @@ void Line::drop(const Error& why) {
 }
 
 void Line::pump() {
-  if (auto fine = read(); !fine) drop(fine.error());
+  if (auto fine = read(); !fine) return drop(fine.error());
+  soon_ = listener_.looked();
+}
+
+void Line::look_soon() noexcept {
+  if (!soon_.exchange(true)) wake();
 }
 
 Result<void> Line::read() {

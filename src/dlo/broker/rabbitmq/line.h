@@ -9,8 +9,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
+#include "dlo/broker/rabbitmq/deep_thread.h"
 #include "dlo/broker/rabbitmq/parcel.h"
 #include "dlo/broker/rabbitmq/session.h"
 
@@ -38,6 +38,8 @@ class LineListener {
   /// Any other method, but for the end of channel or connection.
   virtual Result<void> method(const amqp_method_t& method) = 0;
   virtual void lost(const Error& why) = 0;
+  /// What was here has been read. True: to be called again within milliseconds, whatever comes.
+  virtual bool looked() { return false; }
 };
 
 /// A session that comes back when it is lost, and a thread that reads from it, so that heartbeats
@@ -62,6 +64,8 @@ class Line {
   [[nodiscard]] const Error& why_down() const noexcept { return why_down_; }
   /// Reads what is here. Needed after every request whose answer was waited for.
   void pump();
+  /// The listener has something to do that does not have to be done at once.
+  void look_soon() noexcept;
   /// Gives the session up; the thread makes a new one.
   void drop(const Error& why);
   [[nodiscard]] std::condition_variable& changed() noexcept { return changed_; }
@@ -93,6 +97,7 @@ class Line {
   bool tried_ = false;
   std::chrono::milliseconds pause_{0};  // before the next attempt
   std::atomic<int> socket_{-1};
+  std::atomic<bool> soon_{false};
 
   // A message under way.
   std::optional<Incoming> partial_;
@@ -100,7 +105,7 @@ class Line {
   std::uint64_t body_left_ = 0;
 
   int wake_ = -1;
-  std::jthread thread_;
+  DeepThread thread_;
 };
 
 }  // namespace dlo::rabbitmq

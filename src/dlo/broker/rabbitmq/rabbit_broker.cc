@@ -1,5 +1,6 @@
 #include "dlo/broker/rabbitmq/rabbit_broker.h"
 
+#include <algorithm>
 #include <random>
 
 #include "dlo/broker/moments.h"
@@ -139,7 +140,12 @@ Result<std::vector<SettleAnswer>> RabbitBroker::settle(std::span<const Settlemen
   Tags back;
   std::vector<Retry> retries;
   auto answers = parts_->hand.settle(settlements, now, done, back, retries);
-  parts_->consumer.ack(std::move(done));
+  // Of what died somebody may write down next that it is settled. What succeeded can wait: a crash
+  // now repeats it, as it would if the acknowledgement were lost.
+  const bool at_once = !std::ranges::all_of(settlements, [](const Settlement& each) {
+    return std::holds_alternative<Completed>(each.ending);
+  });
+  parts_->consumer.ack(std::move(done), at_once);
   parts_->consumer.give_back(back);
   if (!retries.empty()) parts_->send_again(retries, now.wall);
   return answers;

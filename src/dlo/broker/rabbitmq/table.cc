@@ -1,5 +1,6 @@
 #include "dlo/broker/rabbitmq/table.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -12,6 +13,8 @@ namespace {
 // A table of one entry without a name: its size, the length of the name, then kind and value.
 constexpr std::size_t before_value = 5;
 constexpr std::size_t largest_frame = std::size_t{1} << 28U;
+/// rabbitmq-c reads tables by calling itself, with a hundred bytes of stack a level.
+constexpr std::size_t deepest = 40'000;
 
 template <typename Number>
 std::optional<Number> parse(const std::string& text) {
@@ -96,6 +99,14 @@ bool real_as(char kind, const std::string& text, amqp_field_value_t& value) {
   if (kind != AMQP_FIELD_KIND_F32 || static_cast<double>(narrow) != *number) return false;
   value.value.f32 = narrow;
   return true;
+}
+
+/// Every level begins with one of these, so there are no more levels than that.
+bool may_be_too_deep(const std::string& raw) {
+  const auto levels = std::count_if(raw.begin(), raw.end(), [](char c) {
+    return c == AMQP_FIELD_KIND_ARRAY || c == AMQP_FIELD_KIND_TABLE;
+  });
+  return static_cast<std::size_t>(levels) > deepest;
 }
 
 }  // namespace
@@ -194,6 +205,7 @@ bool Table::put_number(const Header& header, char kind) {
 }
 
 bool Table::put_structured(const Header& header) {
+  if (may_be_too_deep(header.value)) return false;
   std::string raw(before_value, '\0');
   raw += header.value;
   const auto size = static_cast<std::uint32_t>(header.value.size() + 1);
