@@ -77,6 +77,24 @@ Headers headers_of(const std::string& json) {
   return headers;
 }
 
+namespace {
+
+/// Takes it apart; what is not wrapped as it should be is sent as it is.
+void unwrap(const Wrapping& wrapping, Message& message) {
+  if (wrapping.payload.empty() || !message.payload) return;
+  const auto whole = parse_json(*message.payload);
+  if (!whole || whole->kind != JsonKind::object) return;
+  const JsonValue* value = whole->find(wrapping.payload);
+  const JsonValue* headers = whole->find(wrapping.headers);
+  if (value == nullptr || headers == nullptr || headers->kind != JsonKind::object) return;
+  message.headers = headers_of(std::string(headers->raw));
+  const Header* id = find_header(message.headers, wrapping.message_id);
+  if (id != nullptr && !id->value.empty()) message.id = id->value;
+  message.payload = value->kind == JsonKind::null ? std::string() : std::string(value->raw);
+}
+
+}  // namespace
+
 Row row_of(const postgres::Row& read, const Shape& shape, const std::string& outbox) {
   const Reader reader(read);
   Row row;
@@ -94,10 +112,11 @@ Row row_of(const postgres::Row& read, const Shape& shape, const std::string& out
   message->correlation_id = reader.text(Read::correlation_id);
   message->content_type = reader.text(Read::content_type);
   message->headers = headers_of(reader.text(Read::headers));
+  if (reader.has(Read::payload)) message->payload = reader.text(Read::payload);
+  unwrap(shape.wrapping, *message);
   if (!shape.id_header.empty()) {
     message->headers.push_back({shape.id_header, message->id, HeaderType::text});
   }
-  if (reader.has(Read::payload)) message->payload = reader.text(Read::payload);
   // Whole seconds, as brokers have them: the same row is the same message, byte for byte.
   const auto created = reader.time(Read::created_at).value_or(TimePoint{});
   message->enqueued_at = std::chrono::floor<std::chrono::seconds>(created);

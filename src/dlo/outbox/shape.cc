@@ -83,6 +83,7 @@ Shape debezium() {
 }
 
 // MassTransit.EntityFrameworkCoreIntegration, OutboxMessage; its delivery service deletes as well.
+// Rows without an OutboxId belong to a consumer, which sends them itself.
 Shape masstransit() {
   Shape shape;
   shape.name = "masstransit";
@@ -101,11 +102,13 @@ Shape masstransit() {
   c.created_at = "SentTime";
   c.expires_at = "ExpirationTime";
   c.not_before = "EnqueueTime";
-  shape.needed = {"id", "payload", "message_id"};
+  shape.needed = {"id", "key", "payload", "message_id"};
+  shape.pending = {{"OutboxId", {}}};
   return shape;
 }
 
-// DotNetCore.CAP.PostgreSql. Its collector removes what is Succeeded and past ExpiresAt.
+// DotNetCore.CAP.PostgreSql. Its collector removes what is Succeeded and past ExpiresAt; while a
+// row is Delayed, that is when it is to be sent. Content has headers and value in one.
 Shape cap() {
   Shape shape;
   shape.name = "cap";
@@ -118,9 +121,11 @@ Shape cap() {
   c.payload = "Content";
   c.destination = "Name";
   c.created_at = "Added";
+  c.not_before = "ExpiresAt";
   c.attempts = "Retries";
   shape.needed = {"id", "type", "payload"};
-  shape.pending = {{"StatusName", "Scheduled"}};
+  shape.pending = {{"StatusName", {"Scheduled", "Delayed"}}};
+  shape.wrapping = {"Value", "Headers", "cap-msg-id"};
   shape.done = {{"StatusName", Setting::To::text, "Succeeded"},
                 {"ExpiresAt", Setting::To::in_a_day, {}}};
   shape.dead = {{"StatusName", Setting::To::text, "Failed"}};
@@ -138,10 +143,12 @@ Shape wolverine() {
   c.type = "message_type";
   c.payload = "body";
   c.destination = "destination";
+  c.correlation_id = "correlation_id";  // earlier versions had these two
+  c.content_type = "content_type";
   c.expires_at = "deliver_by";
   c.attempts = "attempts";
   shape.needed = {"id", "payload"};
-  shape.pending = {{"owner_id", "0"}};
+  shape.pending = {{"owner_id", {"0"}}};
   return shape;
 }
 

@@ -45,8 +45,16 @@ struct Role {
 /// What a row must look like to be sent, besides `done_at`.
 struct Condition {
   std::string column;
-  std::string equals;  // as the text of its value
+  std::vector<std::string> one_of;  // as the text of its value; none: anything but null
   bool operator==(const Condition&) const = default;
+};
+
+/// A payload column that holds more than the payload: a JSON object with both.
+struct Wrapping {
+  std::string payload;     // the member that is sent; empty: nothing is wrapped
+  std::string headers;     // the member that holds the headers
+  std::string message_id;  // the header that is the message's id
+  bool operator==(const Wrapping&) const = default;
 };
 
 /// What becomes of a row that was sent, besides `done_at`.
@@ -69,7 +77,8 @@ struct Shape {
   std::vector<Condition> pending;
   std::vector<Setting> done;  // none, and no `done_at`: the row is deleted
   std::vector<Setting> dead;  // none: as `done`
-  std::string id_header;      // a header that repeats the message id; empty: none
+  Wrapping wrapping{};
+  std::string id_header;  // a header that repeats the message id; empty: none
   bool operator==(const Shape&) const = default;
 
   [[nodiscard]] bool deletes() const noexcept { return done.empty() && columns.done_at.empty(); }

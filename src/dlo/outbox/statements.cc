@@ -29,7 +29,11 @@ class Author {
     std::string text = "true";
     if (!columns_.done_at.empty()) text += " AND " + of(row, columns_.done_at) + " IS NULL";
     for (const Condition& each : shape_.pending) {
-      text += " AND " + of(row, each.column) + "::text = " + literal(each.equals);
+      text += " AND " + of(row, each.column);
+      std::string values;
+      for (const std::string& one : each.one_of)
+        values += (values.empty() ? "" : ", ") + literal(one);
+      text += values.empty() ? " IS NOT NULL" : "::text IN (" + values + ")";
     }
     return text;
   }

@@ -62,11 +62,12 @@ TEST_F(ForeignTable, OfMassTransit) {
       "\"ContentType\", \"MessageType\", \"Body\", \"DestinationAddress\") VALUES "
       "(now(), '{\"MT-X\":\"1\"}', gen_random_uuid(), '00000000-0000-0000-0000-000000000009', "
       "'application/vnd.masstransit+json', 'urn:message:Shop:OrderPlaced', '{}', "
-      "'rabbitmq://mq/orders'), (now(), NULL, NULL, gen_random_uuid(), 'x', 'urn:bad', 'bad', "
-      "NULL)");
+      "'rabbitmq://mq/orders'), (now(), NULL, gen_random_uuid(), gen_random_uuid(), 'x', "
+      "'urn:bad', 'bad', NULL), "
+      "(now(), NULL, NULL, gen_random_uuid(), 'x', 'urn:x', 'sent by its consumer', NULL)");
   shape_ = own("masstransit");
   let_die("bad");
-  EXPECT_EQ(rows("\"OutboxMessage\""), 0);
+  EXPECT_EQ(rows("\"OutboxMessage\""), 1) << "what a consumer of theirs sends is theirs";
   ASSERT_EQ(outlet_.posts().size(), 1U);
   const Message& message = *outlet_.posts()[0].message;
   EXPECT_EQ(message.id, "00000000-0000-0000-0000-000000000009");
@@ -79,17 +80,28 @@ TEST_F(ForeignTable, OfCap) {
   run("CREATE TABLE published (\"Id\" bigint PRIMARY KEY, \"Version\" varchar(20) NOT NULL, "
       "\"Name\" varchar(200) NOT NULL, \"Content\" text, \"Retries\" integer NOT NULL, \"Added\" "
       "timestamp NOT NULL, \"ExpiresAt\" timestamp, \"StatusName\" varchar(50) NOT NULL)");
-  run("INSERT INTO published VALUES (1, 'v1', 'order.placed', 'good', 0, now(), NULL, "
-      "'Scheduled'), "
+  run("INSERT INTO published VALUES (1, 'v1', 'order.placed', "
+      "'{\"Headers\":{\"cap-msg-id\":\"1\",\"cap-msg-name\":\"order.placed\"},\"Value\":{\"n\": "
+      "7}}', "
+      "0, now(), NULL, 'Scheduled'), "
       "(2, 'v1', 'order.lost', 'bad', 0, now(), NULL, 'Scheduled'), "
+      "(4, 'v1', 'order.late', 'due', 0, now(), '2020-01-01', 'Delayed'), "
+      "(5, 'v1', 'order.later', 'not due', 0, now(), '2999-01-01', 'Delayed'), "
       "(3, 'v1', 'order.placed', 'sent before', 0, now(), NULL, 'Succeeded')");
   shape_ = own("cap");
   shape_.schema = schema_->name();
   let_die("bad");
-  EXPECT_EQ(rows("published", "\"StatusName\" = 'Succeeded' AND \"ExpiresAt\" > now()"), 1);
+  EXPECT_EQ(rows("published", "\"StatusName\" = 'Succeeded' AND \"ExpiresAt\" > now()"), 2);
+  EXPECT_EQ(rows("published", "\"StatusName\" = 'Delayed'"), 1) << "it is not its time";
   EXPECT_EQ(rows("published", "\"StatusName\" = 'Failed' AND \"Retries\" = 3"), 1);
-  ASSERT_EQ(outlet_.posts().size(), 1U);
-  EXPECT_EQ(outlet_.posts()[0].message->id, "shop:1") << "its ids are its own table's";
+  ASSERT_EQ(outlet_.posts().size(), 2U);
+  const Message& message = *outlet_.posts()[0].message;
+  EXPECT_EQ(message.id, "1") << "as its header has it";
+  EXPECT_EQ(message.payload, R"({"n": 7})") << "what CAP would send";
+  EXPECT_EQ(find_header(message.headers, "cap-msg-name")->value, "order.placed");
+  const Message& plain = *outlet_.posts()[1].message;
+  EXPECT_EQ(plain.id, "shop:4") << "its ids are its own table's";
+  EXPECT_EQ(plain.payload, "due");
 }
 
 TEST_F(ForeignTable, OfWolverine) {
