@@ -1,6 +1,7 @@
 #include "dlo/api/entities.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -23,6 +24,10 @@ namespace dlo::api {
 namespace {
 
 constexpr std::size_t longest_text = 16 * 1024;
+constexpr std::size_t usual_page = 50;
+constexpr std::size_t longest_page = 500;
+constexpr std::size_t longest_id = 200;
+constexpr std::array<std::string_view, 2> statuses = {"FAILED", "PERMANENTLY_FAILED"};
 constexpr const char* removed_text = R"({"removed":true})";
 
 using Now = std::optional<KeptEntity>;
@@ -76,6 +81,29 @@ Result<std::vector<Change>> close_dead_letter(Office& office, const RecordId& id
 class Visit {
  public:
   Visit(const EntityParts& parts, const Request& request) : parts_(parts), request_(request) {}
+
+  HttpResponse list() {
+    if (auto refusal = find_kind()) return std::move(*refusal);
+    const auto filter = read_filter();
+    if (!filter) return problem_of(filter.error());
+    EntityPage page;
+    if (allows_source(request_.actor.scope, kind_->source)) {
+      if (auto refusal = find_rules()) return std::move(*refusal);
+      auto found = EntityBook(parts_.office).list(kind_->name, *filter);
+      if (!found) return problem_of(found.error());
+      page = std::move(*found);
+    }
+    JsonWriter json;
+    json.begin_object().key("entities").begin_array();
+    for (const KeptEntity& each : page.entities) write(json, each.entity);
+    json.end_array().key("next");
+    if (page.next.empty()) {
+      json.null();
+    } else {
+      json.text(page.next);
+    }
+    return json_answer(json.end_object().take());
+  }
 
   HttpResponse show() {
     if (auto refusal = enter()) return std::move(*refusal);
@@ -166,8 +194,27 @@ class Visit {
     return {Code::not_found, "api.entities", not_found_text(*kind_, id())};
   }
 
-  /// What is the same for all: kind, id, who asks, and the rules that hold for it.
-  std::optional<HttpResponse> enter(const Result<void>& read = {}) {
+  [[nodiscard]] Result<EntityFilter> read_filter() const {
+    EntityFilter filter;
+    const auto limit = request_.number("limit", usual_page, 1, longest_page);
+    if (!limit) return limit.error();
+    filter.limit = *limit;
+    filter.after = request_.text("cursor");
+    if (filter.after.size() > longest_id) {
+      return Error{Code::invalid_argument, "api.entities",
+                   "That is not a cursor. Use the `next` of an earlier page."};
+    }
+    const std::string status = request_.text("status");
+    if (status.empty()) return filter;
+    filter.status = parse_entity_status(status);
+    if (!filter.status) {
+      return Error{Code::invalid_argument, "api.entities",
+                   unknown_name("status", status, statuses)};
+    }
+    return filter;
+  }
+
+  std::optional<HttpResponse> find_kind() {
     const auto& kinds = parts_.options.kinds;
     const auto found = std::ranges::find(kinds, request_.path.front(), &EntityKind::name);
     if (found == kinds.end()) {
@@ -177,6 +224,12 @@ class Visit {
                          unknown_name("kind of entity", request_.path.front(), names)});
     }
     kind_ = &*found;
+    return std::nullopt;
+  }
+
+  /// What is the same for all: kind, id, who asks, and the rules that hold for it.
+  std::optional<HttpResponse> enter(const Result<void>& read = {}) {
+    if (auto refusal = find_kind()) return refusal;
     if (!is_entity_id(id())) {
       return problem_of({Code::invalid_argument, "api.entities",
                          "The id of a " + kind_->name +
@@ -206,14 +259,18 @@ class Visit {
   }
 
   /// As whoever asks is to see it.
-  [[nodiscard]] HttpResponse answer(const Entity& entity, std::uint64_t version) const {
+  void write(JsonWriter& json, const Entity& entity) const {
     Headers headers;
     std::optional<std::string> data = entity.data;
     curtain_of(request_).hide(headers, data);
-    JsonWriter json;
     write_entity(json, entity, rules_->profile().limit, data.value_or("null"));
     if (allowed_) json.key("retry").boolean(*allowed_);
-    HttpResponse response = json_answer(json.end_object().take(), status_);
+    json.end_object();
+  }
+  [[nodiscard]] HttpResponse answer(const Entity& entity, std::uint64_t version) const {
+    JsonWriter json;
+    write(json, entity);
+    HttpResponse response = json_answer(json.take(), status_);
     if (version != 0) set_etag(response, version);
     return response;
   }
@@ -313,7 +370,11 @@ std::vector<Route> entity_routes(EntityParts parts) {
           return (Visit(*shared, request).*run)();
         })};
   };
+  Route list = row("GET", "/v1/entities/{kind}", Role::reader, &Visit::list);
+  list.lane = Lane::slow;
+  list.query = {"limit", "cursor", "status"};
   return {
+      std::move(list),
       row("GET", "/v1/entities/{kind}/{id}", Role::reader, &Visit::show),
       row("PUT", "/v1/entities/{kind}/{id}", Role::operator_, &Visit::put),
       row("DELETE", "/v1/entities/{kind}/{id}", Role::operator_, &Visit::remove),

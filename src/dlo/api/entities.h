@@ -35,6 +35,7 @@ struct EntityParts {
 };
 
 /// Things that are retried when somebody asks for it (S1-9..11, S1-25..32).
+///   GET    /v1/entities/{kind}                those there are, by id, of one status if asked for
 ///   PUT    /v1/entities/{kind}/{id}           it failed and may be retried; or what is new of it
 ///   GET    /v1/entities/{kind}/{id}
 ///   DELETE /v1/entities/{kind}/{id}           it succeeded, or nobody retries it any more

@@ -69,6 +69,39 @@ int ask_and_print(Context& context, const Ask& ask) {
 
 }  // namespace
 
+int entity_list(Context& context, const EntityListArguments& arguments) {
+  const auto client = connect(context, Need::look);
+  if (!client) return refuse(context, client.error());
+  Address address("/v1/entities");
+  address.step(arguments.kind);
+  const auto reply =
+      ask_for(**client, {"GET", address.with("limit", std::to_string(arguments.limit))
+                                    .with_some("status", arguments.status)
+                                    .with_some("cursor", arguments.cursor)
+                                    .text()});
+  if (!reply) return refuse(context, reply.error());
+  const auto& entities = member(reply->value, "entities").items;
+  print_items(context, *reply, entities, "id", [&] {
+    Table table({{"ID"},
+                 {"STATUS", Align::left, false, colour_of_status},
+                 {"RETRIES"},
+                 {"UPDATED"},
+                 {"OWNER TOLD"},
+                 {"MESSAGE", Align::left, true}});
+    for (const JsonValue& each : entities) {
+      table.add({text_of(each, "id"), text_of(each, "status"),
+                 text_of(each, "retry_count") + " of " + text_of(each, "max_retries"),
+                 when(context, time_of(each, "updated_at")),
+                 text_of(member(each, "effect"), "state"), text_of(each, "message")});
+    }
+    return table;
+  });
+  const std::string next = text_of(reply->value, "next");
+  if (entities.empty() && next.empty()) context.err << "There are none.\n";
+  if (!next.empty()) context.err << "More: add --cursor " << next << "\n";
+  return entities.empty() ? exit_nothing_matched : exit_ok;
+}
+
 int entity_show(Context& context, const EntityArguments& arguments) {
   return ask_and_print(context, {"GET", path_of(arguments)});
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,13 @@ struct EntityArguments {
   std::optional<std::string> error_type;
   std::string notes;
 };
+struct EntityListArguments {
+  std::string kind;
+  std::string status;  // empty: any
+  std::uint64_t limit = 50;
+  std::string cursor;
+};
+int entity_list(Context& context, const EntityListArguments& arguments);
 int entity_show(Context& context, const EntityArguments& arguments);
 int entity_register(Context& context, const EntityArguments& arguments);
 /// 0 only if whoever asks may go ahead.

@@ -12,6 +12,13 @@ void add_entities(const Grammar& grammar) {
           .add_subcommand("entity", "What is retried when somebody asks for it, such as payments")
           ->alias("entities")
           ->require_subcommand(1);
+  const auto listed = std::make_shared<EntityListArguments>();
+  auto* all = command->add_subcommand("list", "Those of a kind, by id");
+  all->add_option("kind", listed->kind, "payment, or one of the configuration")->required();
+  all->add_option("--status", listed->status, "Only FAILED or PERMANENTLY_FAILED ones");
+  all->add_option("--limit", listed->limit)->check(CLI::Range(1, 500))->capture_default_str();
+  all->add_option("--cursor", listed->cursor, "Go on after an earlier list");
+  on(grammar, all, listed, entity_list);
   const auto arguments = std::make_shared<EntityArguments>();
   const auto one = [&](const char* name, const char* about) {
     auto* sub = command->add_subcommand(name, about);

@@ -10,6 +10,12 @@ namespace {
 /// Each conflict is a step that somebody else made, so whoever loses this often is one of very
 /// many; it is told to come again.
 constexpr int most_rounds = 100;
+constexpr std::size_t read_at_once = 500;
+constexpr std::size_t most_looked_at = 20'000;  // for one page
+
+Error no_documents() {
+  return {Code::refused, "entities.book", "This office keeps no documents."};
+}
 
 }  // namespace
 
@@ -19,9 +25,7 @@ std::string EntityBook::key_of(const std::string& kind, const std::string& id) {
 
 Result<std::optional<KeptEntity>> EntityBook::find(const std::string& kind, const std::string& id) {
   Ledger* ledger = office_.extras().ledger;
-  if (ledger == nullptr) {
-    return Error{Code::refused, "entities.book", "This office keeps no documents."};
-  }
+  if (ledger == nullptr) return no_documents();
   const auto document = ledger->document(entity_document, key_of(kind, id));
   if (!document) return document.error();
   if (!*document) return std::optional<KeptEntity>();
@@ -35,6 +39,34 @@ Result<KeptEntity> EntityBook::get(const EntityKind& kind, const std::string& id
   if (!found) return found.error();
   if (*found) return std::move(**found);
   return Error{Code::not_found, "entities.book", not_found_text(kind, id)};
+}
+
+Result<EntityPage> EntityBook::list(const std::string& kind, const EntityFilter& filter) {
+  Ledger* ledger = office_.extras().ledger;
+  if (ledger == nullptr) return no_documents();
+  const std::string prefix = key_of(kind, "");
+  EntityPage page;
+  std::string after = filter.after;
+  for (std::size_t seen = 0; seen < most_looked_at;) {
+    const auto found = ledger->documents(entity_document, prefix + after, read_at_once);
+    if (!found) return found.error();
+    for (const Document& each : *found) {
+      if (!each.key.starts_with(prefix)) return page;
+      if (page.entities.size() == filter.limit) {
+        page.next = after;
+        return page;
+      }
+      auto entity = from_document(each.body);
+      if (!entity) return entity.error();
+      after = entity->id;
+      const bool wanted = !filter.status || entity->status == *filter.status;
+      if (wanted) page.entities.push_back({std::move(*entity), each.version});
+    }
+    if (found->size() < read_at_once) return page;
+    seen += found->size();
+  }
+  page.next = after;
+  return page;
 }
 
 Result<KeptEntity> EntityBook::change(const std::string& kind, const std::string& id,

@@ -20,6 +20,17 @@ struct KeptEntity {
   std::uint64_t version = 0;  // of its document; 0: not written yet
 };
 
+/// Which entities of a kind are wanted.
+struct EntityFilter {
+  std::optional<EntityStatus> status{};
+  std::string after{};  // ids behind this one, in byte order
+  std::size_t limit = 50;
+};
+struct EntityPage {
+  std::vector<KeptEntity> entities;
+  std::string next;  // `after` of the next page; empty: this was the last
+};
+
 /// Entities as the office keeps them. Stateless: any number may work on one office.
 class EntityBook {
  public:
@@ -30,6 +41,10 @@ class EntityBook {
                                                        const std::string& id);
   /// not_found with the words of its kind (S1-25).
   [[nodiscard]] Result<KeptEntity> get(const EntityKind& kind, const std::string& id);
+
+  /// Those of a kind, by id. A page may hold fewer than its limit, or none, and not be the last: it
+  /// looks at a bounded number of them.
+  [[nodiscard]] Result<EntityPage> list(const std::string& kind, const EntityFilter& filter);
 
   /// What becomes of an entity, and what is written in the same list.
   struct Step {

@@ -207,6 +207,26 @@ TEST_F(EntitiesTest, OneThatFailedForGoodIsOpenedAgainTogetherWithItsDeadLetter)
   EXPECT_NE(again.at("dead_letter"), dead);
 }
 
+TEST_F(EntitiesTest, AreListedByIdPageByPageAndByStatus) {
+  exhaust();
+  for (const char* id : {"4", "a%2Fb", "9"}) {
+    say("PUT", std::string("/v1/entities/payment/") + id, body_of_7);
+  }
+  const Told first = get("/v1/entities/payment?limit=3");
+  EXPECT_EQ(first.at("entities.0.id"), "4") << first;
+  EXPECT_EQ(first.at("entities.2.id"), "9") << first;
+  EXPECT_EQ(first.at("entities.1.max_retries"), "3") << first;
+  const Told second = get("/v1/entities/payment?cursor=" + first.at("next"));
+  EXPECT_EQ(second.at("entities.0.id"), "a/b") << second;
+  EXPECT_EQ(second.at("next"), "null") << second;
+  const Told dead = get("/v1/entities/payment?status=PERMANENTLY_FAILED");
+  EXPECT_EQ(dead.at("entities.0.id"), "7") << dead;
+  EXPECT_FALSE(dead.says(R"("id":"4")")) << dead;
+  EXPECT_EQ(get("/v1/entities/payment?status=failed").status(), 400);
+  EXPECT_EQ(get("/v1/entities/payment?limit=0").status(), 400);
+  EXPECT_EQ(get("/v1/entities/payments").status(), 404);
+}
+
 TEST_F(EntitiesTest, OneThatSucceededIsRemoved) {
   add();
   EXPECT_EQ(ask("DELETE", "/v1/entities/payment/7").status(), 200);
@@ -282,14 +302,17 @@ TEST_F(EntitiesTest, SecretsAndMaskedPlacesAreNotShown) {
   EXPECT_FALSE(told.says("12.50")) << told;
   EXPECT_TRUE(told.says("b-1")) << told;
   EXPECT_FALSE(told.says("hunter2secret")) << told;
+  EXPECT_FALSE(get("/v1/entities/payment").says("12.50"));
 }
 
 TEST_F(EntitiesTest, ATokenForAnotherSourceSeesNothing) {
   add();
+  EXPECT_TRUE(get("/v1/entities/payment").says("b-1")) << "others see it";
   const Told made =
       say("POST", "/v1/tokens", R"({"name":"x","role":"operator","sources":["orders"]})");
   const Headers narrow{{"Authorization", "Bearer " + made.at("secret")}};
   EXPECT_EQ(get("/v1/entities/payment/7", narrow).status(), 404);
+  EXPECT_FALSE(get("/v1/entities/payment", narrow).says("b-1"));
   EXPECT_EQ(retry("{}", narrow).status(), 404);
 }
 

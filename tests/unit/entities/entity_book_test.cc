@@ -1,6 +1,7 @@
 #include "dlo/entities/entity_book.h"
 
 #include <gtest/gtest.h>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -85,6 +86,30 @@ TEST_F(EntityBookTest, APlanThatIsRefusedLeavesEverythingAsItWas) {
                                  });
   EXPECT_FALSE(told);
   EXPECT_EQ(must(book_.get(payment_kind(), "7")).version, before.version);
+}
+
+TEST_F(EntityBookTest, AListHoldsThoseOfOneKindInPagesThatMissNobody) {
+  for (int i = 0; i < 1'200; ++i) add(std::to_string(i));
+  for (int i = 0; i < 4; ++i) must(retry(book_, "700"));
+  const EntityKind other = entity_kind("payment2");  // comes right behind
+  must(book_.change(other.name, "x", [&](const std::optional<KeptEntity>& now) {
+    return register_step(other, "x", now, {}, noon);
+  }));
+  std::set<std::string> seen;
+  EntityFilter filter;
+  filter.limit = 500;
+  do {
+    const EntityPage page = must(book_.list("payment", filter));
+    EXPECT_LE(page.entities.size(), 500U);
+    for (const KeptEntity& each : page.entities) EXPECT_TRUE(seen.insert(each.entity.id).second);
+    filter.after = page.next;
+  } while (!filter.after.empty());
+  EXPECT_EQ(seen.size(), 1'200U);
+  filter.status = EntityStatus::permanently_failed;
+  const EntityPage dead = must(book_.list("payment", filter));
+  ASSERT_EQ(dead.entities.size(), 1U);
+  EXPECT_EQ(dead.entities[0].entity.id, "700");
+  EXPECT_EQ(must(book_.list("payment2", {})).entities.size(), 1U);
 }
 
 TEST_F(EntityBookTest, OneThatIsRemovedIsGone) {
