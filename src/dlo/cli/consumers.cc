@@ -11,6 +11,7 @@
 #include "dlo/cli/source_log.h"
 #include "dlo/consumer/counting_broker.h"
 #include "dlo/consumer/queue_consumer.h"
+#include "dlo/core/malformed.h"
 #include "dlo/engine/handlers/validators.h"
 #include "dlo/regex/re2_compiler.h"
 #endif
@@ -56,6 +57,7 @@ Result<std::shared_ptr<const RuleBook>> rules_of(const ProfileBook& book,
   auto profile = book.find(settings.profile, settings.source);
   if (!profile) return profile.error();
   if (settings.inner.retries > 0) profile->inner = settings.inner;
+  profile->invalid = invalid_at(profile->invalid, settings.drops_invalid);
   auto rules = RuleBook::build(std::move(*profile), re2_compiler());
   if (!rules) return rules.error();
   return std::make_shared<const RuleBook>(std::move(*rules));

@@ -80,6 +80,7 @@ struct ConsumerSettings {
   bool json = false;                    // anything else is malformed
   std::vector<std::string> required{};  // places in the payload where something must stand
   InnerPipeline inner{};                // tries within one attempt (S1-17)
+  bool drops_invalid = false;           // what is malformed is gone, counted and audited
   bool operator==(const ConsumerSettings&) const = default;
 };
 [[nodiscard]] std::string describe(const ConsumerSettings& consumer);

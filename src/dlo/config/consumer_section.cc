@@ -21,6 +21,7 @@ constexpr std::size_t most_consumers = 100;
 /// RabbitMQ takes back after half an hour what nobody has settled.
 constexpr Millis longest_run = std::chrono::minutes{25};
 constexpr std::array<std::string_view, 2> formats = {"json", "any"};
+constexpr std::array<std::string_view, 2> of_invalid = {"dead_letter", "drop"};
 
 /// One entry that says which queue it is.
 class Entry {
@@ -61,6 +62,7 @@ class Entry {
     }
     if (name == "prefetch") return prefetch(value);
     if (name == "format") return format(value);
+    if (name == "invalid") return invalid(value);
     if (name == "profile") return profile(value);
     if (value.scalar.size() > longest_name) {
       return complain(value, "." + name + " must be a name of at most 255 bytes.");
@@ -81,6 +83,13 @@ class Entry {
       return complain(value, ".format: " + unknown_name("value", value.scalar, formats));
     }
     made_.json = value.scalar == "json";
+  }
+
+  void invalid(const TextNode& value) {
+    if (std::ranges::find(of_invalid, value.scalar) == of_invalid.end()) {
+      return complain(value, ".invalid: " + unknown_name("value", value.scalar, of_invalid));
+    }
+    made_.drops_invalid = value.scalar == "drop";
   }
 
   std::optional<std::uint32_t> count(const std::string& setting, const TextNode& value,
@@ -212,6 +221,7 @@ void read_consumers(const TextNode& section, ConfigReading& reading) {
 std::string describe(const ConsumerSettings& consumer) {
   return "handles RabbitMQ queue " + in_quotes(consumer.queue) + " by " + consumer.handler.kind +
          ", profile " + consumer.profile +
+         (consumer.drops_invalid ? ", malformed ones dropped" : "") +
          (consumer.dead_letter_queue.empty()
               ? ""
               : ", copies to " + in_quotes(consumer.dead_letter_queue));

@@ -36,6 +36,7 @@ TEST(Consuming, ASourceThatNamesAQueueIsHandledHere) {
   EXPECT_EQ(made.prefetch, 64U);
   EXPECT_EQ(made.required, (std::vector<std::string>{"data", "data.id"}));
   EXPECT_EQ(made.inner.retries, 3U);
+  EXPECT_FALSE(made.drops_invalid);
   const auto profile = read.config.rules.find("booking+safe", std::string("payment_failed"));
   EXPECT_EQ(profile->limit, 5U) << "its rules are those of every source";
 }
@@ -49,6 +50,13 @@ TEST(Consuming, AHandlerCanBeOneOfTheExecutors) {
   EXPECT_EQ(read.config.consumers[0].handler, read.config.executors[0]);
   EXPECT_EQ(read.config.consumers[0].prefetch, 256U);
   EXPECT_EQ(read.config.consumers[0].profile, "standard");
+}
+
+TEST(Consuming, WhatIsMalformedIsDroppedOnlyIfTheQueueSaysSo) {  // R8
+  const auto read =
+      reading(server + "sources: {a: {rabbitmq: a, handler: {command: x}, invalid: drop}}\n");
+  EXPECT_EQ(problems_of(read), "");
+  EXPECT_TRUE(read.config.consumers.at(0).drops_invalid);
 }
 
 TEST(Consuming, ASourceWithRulesAloneIsNotConsumed) {
@@ -102,6 +110,7 @@ INSTANTIATE_TEST_SUITE_P(All, ConsumingMistakes, ::testing::ValuesIn<Row>({
     {"AQueueAsHandler", "sources: {a: {rabbitmq: q, handler: {queue: other}}}\n", "a queue handles nothing"},
     {"TooLong", "sources: {a: {rabbitmq: q, handler: {command: x, timeout: 1h}}}\n", "must not be longer than 25m"},  // RMQ-13
     {"Misspelt", "sources: {a: {rabitmq: q}}\n", "did you mean \"rabbitmq\""},
+    {"UnknownInvalid", "sources: {a: {rabbitmq: q, handler: {command: x}, invalid: dropp}}\n", "sources.a.invalid: unknown value \"dropp\": did you mean \"drop\""},
     {"UnknownProfile", "sources: {a: {rabbitmq: q, handler: {command: x}, profile: bokking}}\n", "did you mean \"booking\""},
     {"Prefetch", "sources: {a: {rabbitmq: q, handler: {command: x}, prefetch: 0}}\n", "sources.a.prefetch"},
     {"Format", "sources: {a: {rabbitmq: q, handler: {command: x}, format: xml}}\n", "sources.a.format"},
