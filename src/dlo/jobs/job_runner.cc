@@ -66,11 +66,18 @@ Result<Stepped> JobRunner::step_of(const Job& job, const JobProgress& before, st
               [this](const std::string& source) { return bool(targets_.check(source)); });
 }
 
+/// Another broker confirms many in hardly more time than few.
+bool JobRunner::goes_outside(const Job& job) const {
+  if (!job.spec.replay || !targets_.outside.covers) return false;
+  const std::string& target = job.spec.replay->target;
+  return target.empty() || is_outside(targets_, target);
+}
+
 /// Answers when this job may be worked on again.
 TimePoint JobRunner::work_on(const Job& job, TimePoint now) {
-  std::size_t most = options_.batch;
+  std::size_t most = goes_outside(job) ? options_.outside_batch : options_.batch;
   // Four times a second is smooth enough, and a batch is cheaper than its parts.
-  if (job.spec.rate) most = std::clamp<std::size_t>(*job.spec.rate / 4, 1, options_.batch);
+  if (job.spec.rate) most = std::clamp<std::size_t>(*job.spec.rate / 4, 1, most);
   const auto before = book_.progress(job.id);
   const auto stepped = before ? step_of(job, *before, most, now) : before.error();
   if (!stepped) {

@@ -26,6 +26,7 @@ class JobRunner {
  public:
   struct Options {
     std::size_t batch = 200;                  // items in one write
+    std::size_t outside_batch = 2'000;        // ... that go to another broker, which answers later
     Millis again_after{1'000};                // while the office is unavailable
     Millis quiet_for{14LL * 24 * 3'600'000};  // then a group without open dead letters is resolved
     Millis keep_every{600'000};
@@ -59,6 +60,7 @@ class JobRunner {
   };
   std::optional<TimePoint> turn(Lane& lane);
   [[nodiscard]] static bool is_in(const Lane& lane, const Job& job) noexcept;
+  [[nodiscard]] bool goes_outside(const Job& job) const;
   TimePoint work_on(const Job& job, TimePoint now);
   /// What an ended replay left under way.
   TimePoint wind_up(const Job& job, TimePoint now);

@@ -13,19 +13,37 @@ namespace {
 constexpr std::size_t most_unreachable = 20;
 
 constexpr int most_writes = 20;
+constexpr std::size_t bytes_at_once = std::size_t{8} << 20U;
 
 /// What goes to one target.
 struct Batch {
   std::vector<Publication> publications;
   std::vector<Taken> taken;
 };
+using Batches = std::map<std::string, Batch>;
+
+std::size_t size_of(const Message& message) {
+  return message.payload ? message.payload->size() : 0;
+}
 
 }  // namespace
 
 Result<Stepped> ReplayWork::send_taken() {
   if (is_executor(spec_.target)) return run_taken(progress_.sending.front());
-  std::map<std::string, Batch> batches;
+  Batches batches;
+  std::size_t bytes = 0;
   Fates fates;
+  const auto send_all = [&] {
+    for (const auto& [target, batch] : std::exchange(batches, {})) {
+      const auto there = targets_.check(target);
+      if (there) {
+        send_part(target, batch.publications, batch.taken, fates);
+      } else {
+        note_refusal(there.error(), batch.taken, fates);
+      }
+    }
+    bytes = 0;
+  };
   for (const Taken& taken : progress_.sending) {
     auto detail = office_.get(taken.id);
     if (!detail && !is_overtaken(detail.error())) return detail.error();
@@ -37,15 +55,10 @@ Result<Stepped> ReplayWork::send_taken() {
     batch.publications.push_back(
         replay_of(*detail, fate.target, spec_, rules_for(targets_, detail->record).count, now_));
     batch.taken.push_back(taken);
+    bytes += size_of(*batch.publications.back().message);
+    if (bytes >= bytes_at_once) send_all();
   }
-  for (const auto& [target, batch] : batches) {
-    const auto there = targets_.check(target);
-    if (there) {
-      send_part(target, batch.publications, batch.taken, fates);
-    } else {
-      note_refusal(there.error(), batch.taken, fates);
-    }
-  }
+  send_all();
   return write_fates(fates);
 }
 
