@@ -117,11 +117,14 @@ TEST_F(FaultyQueues, ADiskAlarmStopsWhatMustBeCopiedAndNothingElse) {
   publish_safely("m-1", bad);
   publish_safely("m-2", good);
   node->ctl("set_disk_free_limit 1000GB");
+  ::setenv("DLO_RABBITMQ_CONFIRM_WITHIN", "2s", 1);
   serve();
+  ::unsetenv("DLO_RABBITMQ_CONFIRM_WITHIN");
   ASSERT_TRUE(becomes("copies_refused")) << source();
   ASSERT_TRUE(eventually([&] { return done() == 1; }, long_patience)) << source();
   EXPECT_EQ(client_->ready(dead()), 0U);
-  EXPECT_NE(source().find("disk"), std::string::npos) << source();
+  EXPECT_TRUE(eventually([&] { return source().find("low on disk") != std::string::npos; }))
+      << source();
   node->ctl("set_disk_free_limit 10MB");
   ASSERT_TRUE(becomes("working")) << source();
   ASSERT_TRUE(eventually([&] { return client_->ready(dead()) >= 1; }, long_patience));

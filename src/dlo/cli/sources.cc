@@ -36,6 +36,20 @@ std::string state_of(const JsonValue& source) {
   return "";
 }
 
+/// Whatever is wrong, below a table that has no room for it.
+void print_troubles(Context& context, const std::vector<JsonValue>& sources) {
+  for (const JsonValue& source : sources) {
+    const auto say = [&](const JsonValue& part) {
+      const std::string trouble = text_of(part, "trouble");
+      if (trouble.empty()) return;
+      context.err << printable(text_of(source, "source")) << ": " << printable(trouble) << "\n";
+    };
+    say(member(source, "consumer"));
+    for (const JsonValue& each : member(source, "collectors").items) say(each);
+    for (const JsonValue& each : member(source, "relays").items) say(each);
+  }
+}
+
 Table table_of(const Context& context, const std::vector<JsonValue>& sources) {
   Table table({{"SOURCE"},
                {"KIND"},
@@ -113,6 +127,7 @@ int source_list(Context& context, const SourceArguments&) {
   if (!reply) return refuse(context, reply.error());
   const auto& sources = member(reply->value, "sources").items;
   print_items(context, *reply, sources, "source", [&] { return table_of(context, sources); });
+  print_troubles(context, sources);
   if (sources.empty()) context.err << "There are no sources: no queue, and nothing has died.\n";
   return sources.empty() ? exit_nothing_matched : exit_ok;
 }

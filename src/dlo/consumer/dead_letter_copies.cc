@@ -56,9 +56,9 @@ std::vector<Result<void>> DeadLetterCopies::send(std::span<const DeadLetter* con
 void DeadLetterCopies::became(const std::optional<Error>& trouble) {
   {
     const std::lock_guard lock(mutex_);
-    const bool same = trouble_.empty() == !trouble.has_value();
-    trouble_ = trouble ? trouble->detail : std::string();
-    if (same) return;
+    std::string now = trouble ? trouble->detail : std::string();
+    if (now == trouble_) return;
+    trouble_ = std::move(now);  // what is wrong may become clearer
   }
   if (told_) told_(trouble);
 }

@@ -84,6 +84,10 @@ class RabbitPublisher::Desk final : public LineListener {
   void settle(Waiting::iterator each, std::optional<Error> outcome);
   void give_up(const Error& why);
   void forget(const Batch& batch);
+  [[nodiscard]] std::string blocked_text() const {
+    return "RabbitMQ takes no messages, its node is " + blocked_.value_or("in trouble") +
+           "; free some, then it goes on by itself";
+  }
 
   const RabbitServer server_;
   std::uint64_t sent_ = 0;  // on this channel; confirms count the same way
@@ -176,9 +180,7 @@ Result<void> RabbitPublisher::Desk::ready(Line::Lock& lock) {
   if (closed_) return Error{Code::unavailable, where, "the publisher is closed"};
   if (line_.wait_for_session(lock) == nullptr) return line_.why_down();
   if (blocked_) {
-    return Error{Code::full, where,
-                 "RabbitMQ takes no messages: " + *blocked_ +
-                     " is low on its node; free some, then it goes on by itself"};
+    return Error{Code::full, where, blocked_text()};
   }
   return {};
 }
@@ -229,7 +231,8 @@ Result<std::vector<std::optional<Error>>> RabbitPublisher::Desk::send(
       auto& outcome = batch.outcomes[pending.index];
       if (pending.batch != &batch || outcome) continue;
       outcome = Error{Code::timed_out, where,
-                      "RabbitMQ did not confirm " + number(pending.index, posts.size()) + " to " +
+                      (blocked_ ? blocked_text() + ". It" : std::string("RabbitMQ")) +
+                          " did not confirm " + number(pending.index, posts.size()) + " to " +
                           target_of(*pending.post) + " in time; whether it is there is not known"};
     }
     forget(batch);
