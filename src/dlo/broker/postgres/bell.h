@@ -31,20 +31,11 @@ class Bell {
     std::unique_lock lock(mutex_);
     rung_.wait_until(lock, stop, until, [&] { return rings_ != heard; });
   }
-  /// Whether other programs should be told now; false: they just were, and will be a little later.
-  [[nodiscard]] bool may_tell(Clock::time_point now) {
-    const std::lock_guard lock(mutex_);
-    if (now - told_ < between_calls) return false;
-    told_ = now;
-    return true;
-  }
 
  private:
-  static constexpr std::chrono::milliseconds between_calls{20};
   mutable std::mutex mutex_;
   std::condition_variable_any rung_;
   std::uint64_t rings_ = 0;
-  Clock::time_point told_{};
 };
 
 }  // namespace dlo::postgres
