@@ -19,7 +19,7 @@ class FaultFile final : public File {
 
   Result<void> write_at(std::uint64_t offset, std::string_view bytes) override {
     const std::lock_guard lock(owner_.mutex_);
-    const auto code = owner_.fault_ ? owner_.fault_(Op::write, name_) : std::nullopt;
+    const auto code = owner_.fault(Op::write, name_);
     owner_.longest_write_ = std::max(owner_.longest_write_, bytes.size());
     if (code) bytes = bytes.substr(0, owner_.random_() % (bytes.size() + 1));
     if (node_->now.size() < offset + bytes.size()) node_->now.resize(offset + bytes.size());
@@ -30,6 +30,7 @@ class FaultFile final : public File {
 
   Result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t size) override {
     const std::lock_guard lock(owner_.mutex_);
+    if (const auto code = owner_.fault(Op::read, name_)) return failed(*code, name_);
     if (offset >= node_->now.size()) return std::size_t{0};
     const std::size_t there = std::min<std::size_t>(size, node_->now.size() - offset);
     std::copy_n(node_->now.begin() + static_cast<std::ptrdiff_t>(offset), there, into);
@@ -62,7 +63,7 @@ class FaultFile final : public File {
 
   Result<void> allocate(std::uint64_t size) override {
     const std::lock_guard lock(owner_.mutex_);
-    const auto code = owner_.fault_ ? owner_.fault_(Op::write, name_) : std::nullopt;
+    const auto code = owner_.fault(Op::write, name_);
     if (code) return failed(*code, name_);
     if (node_->now.size() < size) node_->now.resize(size);
     return {};
@@ -70,6 +71,7 @@ class FaultFile final : public File {
 
   Result<void> truncate(std::uint64_t size) override {
     const std::lock_guard lock(owner_.mutex_);
+    if (const auto code = owner_.fault(Op::truncate, name_)) return failed(*code, name_);
     node_->now.resize(size);
     return {};
   }
@@ -82,7 +84,7 @@ class FaultFile final : public File {
 
 Result<std::unique_ptr<File>> FaultFileSystem::open(const std::string& name, OpenMode mode) {
   const std::lock_guard lock(mutex_);
-  if (const auto code = fault_ ? fault_(Op::open, name) : std::nullopt) return failed(*code, name);
+  if (const auto code = fault(Op::open, name)) return failed(*code, name);
   auto found = nodes_.find(name);
   if (found == nodes_.end()) {
     if (mode != OpenMode::create) return failed(Code::not_found, name);
@@ -103,8 +105,7 @@ Result<std::vector<std::string>> FaultFileSystem::list() {
 
 Result<void> FaultFileSystem::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock(mutex_);
-  if (const auto code = fault_ ? fault_(Op::rename, from) : std::nullopt)
-    return failed(*code, from);
+  if (const auto code = fault(Op::rename, from)) return failed(*code, from);
   auto node = nodes_.extract(from);
   if (node.empty()) return failed(Code::not_found, from);
   nodes_[to] = std::move(node.mapped());
@@ -114,6 +115,7 @@ Result<void> FaultFileSystem::rename(const std::string& from, const std::string&
 
 Result<void> FaultFileSystem::remove(const std::string& name) {
   const std::lock_guard lock(mutex_);
+  if (const auto code = fault(Op::remove, name)) return failed(*code, name);
   nodes_.erase(name);
   past_.push_back(nodes_);
   return {};
@@ -121,22 +123,40 @@ Result<void> FaultFileSystem::remove(const std::string& name) {
 
 Result<void> FaultFileSystem::sync_names() {
   const std::lock_guard lock(mutex_);
+  if (const auto code = fault(Op::sync_names, "")) return failed(*code, "names");
   past_ = {nodes_};
   return {};
 }
 
+namespace {
+
+constexpr std::size_t sector = 512;
+
+/// What a disk without power makes of one sector: the old one, the new one, or a part of each.
+std::string after_cut(std::string_view before, std::string_view now, std::mt19937_64& random) {
+  const auto chance = random() % 8;
+  if (chance < 3) return std::string(before);
+  if (chance < 6) return std::string(now);
+  const auto torn_at = random() % (now.size() + 1);
+  if (chance == 6) std::swap(before, now);
+  return std::string(now.substr(0, torn_at)).append(before.substr(torn_at));
+}
+
+}  // namespace
+
 void FaultFileSystem::power_cut(std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
   std::mt19937_64 random(seed);
-  constexpr std::size_t sector = 512;
   nodes_ = past_[random() % past_.size()];
   past_ = {nodes_};
   for (auto& [name, node] : nodes_) {
-    std::string after = node->stable;
-    after.resize(node->now.size());
-    for (std::size_t at = 0; at < after.size(); at += sector) {
-      const std::size_t size = std::min(sector, after.size() - at);
-      if (random() % 2 == 0) after.replace(at, size, node->now, at, size);
+    const auto size = (random() % 2 == 0 ? node->now : node->stable).size();
+    node->stable.resize(size);
+    node->now.resize(size);
+    std::string after;
+    for (std::size_t at = 0; at < size; at += sector) {
+      after += after_cut(std::string_view(node->stable).substr(at, sector),
+                         std::string_view(node->now).substr(at, sector), random);
     }
     node = std::make_shared<Node>(Node{after, after});
   }

@@ -17,7 +17,7 @@ namespace dlo::testing {
 /// A disk in memory that fails on request and forgets what a power cut would forget.
 class FaultFileSystem final : public FileSystem {
  public:
-  enum class Op : std::uint8_t { write, sync, open, rename };
+  enum class Op : std::uint8_t { write, sync, open, rename, read, truncate, remove, sync_names };
   using Fault = std::function<std::optional<Code>(Op, const std::string& name)>;
   /// Asked before each operation; a code makes it fail. A failing write writes a random part.
   void set_fault(Fault fault) {
@@ -33,8 +33,9 @@ class FaultFileSystem final : public FileSystem {
   [[nodiscard]] std::string describe(const std::string& name) const override { return name; }
 
   /// The machine loses power: of what was written since the last sync of a file, each 512-byte
-  /// sector survives by chance, in any combination; of the names made, changed and removed since
-  /// `sync_names`, the first few.
+  /// sector survives by chance, in any combination, or is torn: up to some byte it is new and old
+  /// from there on, or the other way round. The file may be as long as it was then. Of the names
+  /// made, changed and removed since `sync_names`, the first few survive.
   void power_cut(std::uint64_t seed);
 
   /// The bytes of a file as they are, to look at and to damage.
@@ -56,6 +57,9 @@ class FaultFileSystem final : public FileSystem {
 
  private:
   friend class FaultFile;
+  [[nodiscard]] std::optional<Code> fault(Op op, const std::string& name) {
+    return fault_ ? fault_(op, name) : std::nullopt;
+  }
   std::mutex mutex_;
   Fault fault_;
   using Names = std::map<std::string, std::shared_ptr<Node>>;

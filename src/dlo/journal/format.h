@@ -61,8 +61,8 @@ void encode(const RecordHeader& header, char* into) noexcept;
 [[nodiscard]] std::uint32_t record_crc(std::uint32_t body_crc, std::uint64_t sequence,
                                        std::uint8_t type) noexcept;
 
-/// A clean stop ends with two seals. The second lies in one sector, which disks write wholly or not
-/// at all, so the first is as long as it takes to get there. Behind the second the file ends.
+/// A clean stop ends with two seals. The second lies in one sector, of which a power cut leaves all
+/// or one end, so the first is as long as it takes to get there. Behind the second the file ends.
 inline constexpr std::uint8_t seal_type = 255;
 inline constexpr std::uint64_t sector = 512;
 inline constexpr std::uint64_t second_seal_size = 64;  // header, record and padding

@@ -9,6 +9,7 @@
 #include "dlo/journal/log.h"
 #include "dlo/journal/recovery.h"
 #include "dlo/journal/salvage.h"
+#include "dlo/journal/says_damage.h"
 #include "dlo/journal/segments.h"
 
 namespace dlo {
@@ -88,6 +89,7 @@ class Inspection::Walk {
  private:
   Result<void> group(const ReadGroup& group, const Segment& segment, std::uint64_t offset);
   Result<std::uint64_t> at_damage(Segment& segment, std::uint64_t offset, bool last);
+  [[nodiscard]] bool ends_here(std::uint64_t behind) const noexcept;
   Result<std::uint64_t> at_the_end(Segment& segment, std::uint64_t offset, bool last);
   Result<void> salvage_from(Segment& segment, std::uint64_t begin, std::uint64_t end);
   Result<void> show_unfinished(Segment& segment, std::uint64_t offset);
@@ -232,6 +234,13 @@ Result<std::uint64_t> Inspection::Walk::at_damage(Segment& segment, std::uint64_
   return at_the_end(segment, offset, last);
 }
 
+/// Whether a stop was clean and nothing can have been written behind it, though so many bytes are:
+/// the seal is the second one, or the second is all that is missing.
+bool Inspection::Walk::ends_here(std::uint64_t behind) const noexcept {
+  const bool second = last_group_ && last_group_->size == format::record_header_size;
+  return to_.sealed && (second || behind == format::second_seal_size);
+}
+
 /// Nothing whole follows in this segment.
 Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64_t offset,
                                                    bool last) {
@@ -241,10 +250,14 @@ Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64
   const auto at = rest.find_first_not_of('\0');
   if (at == std::string::npos) return segment.size.load();
   const auto end = rest.find_last_not_of('\0') + 1;
-  if (last && !to_.sealed) {
-    std::optional<LogEnd> after;
-    if (last_group_)
-      after = LogEnd{expected_.value_or(0), last_group_->group + 1, last_group_->crc, 0};
+  std::optional<LogEnd> after;
+  if (last_group_)
+    after = LogEnd{expected_.value_or(0), last_group_->group + 1, last_group_->crc, 0};
+  if (last && after && is_torn_seal(rest, segment.number, *after)) {
+    to_.unfinished += end;
+    return segment.size.load();
+  }
+  if (last && !ends_here(rest.size())) {
     const auto begun = begun_group(rest, segment.number, after);
     if (begun) to_.unfinished += std::min(*begun, segment.size - offset);
     const auto shown = begun ? show_unfinished(segment, offset) : Result<void>{};
@@ -377,7 +390,11 @@ bool Inspection::is_set_aside(const Location& at) const noexcept {
 }
 
 void Inspection::read(std::span<const Address> addresses, const Journal::Reader& each) {
-  read_records(files_, *segments_, addresses, each);
+  read_records(files_, *segments_, addresses,
+               [&](std::size_t i, const Result<std::string_view>& record) {
+                 if (!record && !says_damage(record.error())) unread = record.error();
+                 each(i, record);
+               });
 }
 
 }  // namespace dlo

@@ -92,6 +92,8 @@ class Inspection {
   std::uint64_t unfinished = 0;  // bytes of a last group that a crash cut short: no damage
   std::vector<Damage> damages;
   std::vector<Damage> quarantined;  // was damaged, and has been set aside since
+  std::optional<Error>
+      unread;  // why the disk did not give a record: nobody knows whether it is whole
   /// Behind everything that is whole: where a journal could go on.
   JournalPosition end_position;
 

@@ -55,7 +55,8 @@ class Walk {
   Result<void> walk(Segment& segment, bool last);
   Result<void> replay(const ReadGroup& group, Segment& segment, std::uint64_t offset);
   Result<void> at_damage(Segment& segment, std::uint64_t offset, bool last);
-  Result<void> only_zeros_behind(Segment& segment, std::uint64_t offset);
+  Result<void> cut_off(Segment& segment, std::uint64_t offset, bool begun);
+  Result<void> only_zeros_behind(Segment& segment, std::uint64_t offset, bool last);
   std::string keep_copy(Segment& segment, std::uint64_t offset);
   [[nodiscard]] bool continues(const format::GroupHeader& header) const noexcept;
 
@@ -182,18 +183,23 @@ Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) 
   }
   // Behind a seal the file ends with the second one; without that it was never written.
   const bool was_sealed = report_.clean && segment.size - offset == format::second_seal_size;
-  if (!last || was_sealed) return only_zeros_behind(segment, offset);
+  if (!last || was_sealed) return only_zeros_behind(segment, offset, last);
+  return cut_off(segment, offset, behind->has_value());
+}
+
+/// The log ends here; `begun`: what lies behind its end is known to be of a write that was begun.
+Result<void> Walk::cut_off(Segment& segment, std::uint64_t offset, bool begun) {
   std::string rest(std::min<std::uint64_t>(segment.size - offset, largest_copy), '\0');
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();
   rest.resize(rest.find_last_not_of('\0') + 1);
   const auto end = chained_ ? std::optional(end_) : std::nullopt;
-  const auto begun = begun_group(rest, segment.number, end);
-  if (begun || *behind) {
+  const auto size = begun_group(rest, segment.number, end);
+  if (size || begun) {
     cut_ = true;
     report_.cut_file = files_.describe(segment_file(segment.number));
     report_.cut_offset = offset;
-    report_.cut_bytes = begun ? std::min(*begun, segment.size - offset) : rest.size();
+    report_.cut_bytes = size ? std::min(*size, segment.size - offset) : rest.size();
     if (!read_only_) report_.cut_copy = keep_copy(segment, offset);
   }
   if (read_only_ || offset == segment.size) return {};
@@ -229,13 +235,15 @@ std::string Walk::keep_copy(Segment& segment, std::uint64_t offset) {
   return done ? files_.describe(name) : std::string();
 }
 
-/// Appending zeroes what it leaves of a segment, so anything else there is damage.
-Result<void> Walk::only_zeros_behind(Segment& segment, std::uint64_t offset) {
+/// Appending zeroes what it leaves of a segment, so anything else there is damage, but for a seal
+/// that was being written.
+Result<void> Walk::only_zeros_behind(Segment& segment, std::uint64_t offset, bool last) {
   std::string rest(segment.size - offset, '\0');
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();
   const std::size_t at = rest.find_first_not_of('\0');
   if (at == std::string::npos) return {};
+  if (last && is_torn_seal(rest, segment.number, end_)) return cut_off(segment, offset, true);
   return corruption(files_, segment.number, offset + at, "There are bytes behind the last group.");
 }
 

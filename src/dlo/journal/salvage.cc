@@ -218,27 +218,53 @@ class Stretch {
 
 }  // namespace
 
+namespace {
+
+/// A seal that stands here: every byte of it follows from that, and its filling is zeros.
+std::string seal_at(std::uint64_t segment, const LogEnd& here, std::size_t filling) {
+  format::GroupHeader header;
+  header.epoch = segment;
+  header.group = here.next_group;
+  header.first_sequence = here.next_sequence;
+  header.records = 1;
+  header.size = static_cast<std::uint32_t>(format::record_header_size + filling);
+  header.previous_crc = here.previous_crc;
+  const auto body_crc = crc32c(0, std::string(filling, '\0'));
+  const format::RecordHeader record{
+      static_cast<std::uint32_t>(filling),
+      format::record_crc(body_crc, header.first_sequence, format::seal_type), format::seal_type};
+  std::string bytes(format::group_header_size + format::record_header_size, '\0');
+  format::encode(header, bytes.data());
+  format::encode(record, bytes.data() + format::group_header_size);
+  const auto records = crc32c(0, std::string_view(bytes).substr(format::group_header_size));
+  header.crc = format::group_crc(records, bytes);
+  format::encode(header, bytes.data());
+  bytes.resize(format::aligned(bytes.size() + filling));
+  return bytes;
+}
+
+bool all_zeros(std::string_view bytes) noexcept {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+}  // namespace
+
 bool held_first_seal(const Segment& segment, std::uint64_t begin, const FoundGroup& next,
                      std::uint32_t previous_crc) {
   if (next.offset != format::second_seal_at(begin) || next.header.group == 0) return false;
   const auto heads = format::group_header_size + format::record_header_size;
-  const std::string filling(next.offset - begin - heads, '\0');
-  format::GroupHeader header;
-  header.epoch = segment.number;
-  header.group = next.header.group - 1;
-  header.first_sequence = next.header.first_sequence - 1;
-  header.records = 1;
-  header.size = static_cast<std::uint32_t>(format::record_header_size + filling.size());
-  header.previous_crc = previous_crc;
-  const format::RecordHeader record{
-      static_cast<std::uint32_t>(filling.size()),
-      format::record_crc(crc32c(0, filling), header.first_sequence, format::seal_type),
-      format::seal_type};
-  std::string bytes(heads, '\0');
-  format::encode(header, bytes.data());
-  format::encode(record, bytes.data() + format::group_header_size);
-  const auto records = crc32c(0, std::string_view(bytes).substr(format::group_header_size));
-  return format::group_crc(records, bytes) == next.header.previous_crc;
+  const LogEnd here{next.header.first_sequence - 1, next.header.group - 1, previous_crc, 0};
+  const auto seal = seal_at(segment.number, here, next.offset - begin - heads);
+  return format::decode_group(seal)->crc == next.header.previous_crc;
+}
+
+bool is_torn_seal(std::string_view bytes, std::uint64_t segment, const LogEnd& here) {
+  if (bytes.size() > format::second_seal_size || all_zeros(bytes)) return false;
+  const std::string whole = seal_at(segment, here, 0).substr(0, bytes.size());
+  const auto same = static_cast<std::size_t>(
+      std::mismatch(bytes.begin(), bytes.end(), whole.begin()).first - bytes.begin());
+  const auto first = bytes.find_first_not_of('\0');
+  return all_zeros(bytes.substr(same)) || bytes.substr(first) == whole.substr(first);
 }
 
 std::size_t goes_on_without_header(std::string_view bytes, std::uint64_t next) noexcept {

@@ -36,6 +36,10 @@ struct Salvaged {
 [[nodiscard]] bool held_first_seal(const Segment& segment, std::uint64_t begin,
                                    const FoundGroup& next, std::uint32_t previous_crc);
 
+/// Whether this is what a power cut left of the second seal of a clean stop that belongs here:
+/// zeros from some byte on, or up to one.
+[[nodiscard]] bool is_torn_seal(std::string_view bytes, std::uint64_t segment, const LogEnd& here);
+
 /// How far these bytes go on with records of a group that came `next` and whose header is gone, and
 /// perhaps its first sector; 0: they do not. What a recycled file still holds has other sequences.
 [[nodiscard]] std::size_t goes_on_without_header(std::string_view bytes,
