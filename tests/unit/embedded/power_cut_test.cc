@@ -162,6 +162,66 @@ TEST(FailingDisk, LosesNothingThatWasAcknowledged) {
   }
 }
 
+/// Fails one operation in so many, of any kind, and works again for the next.
+FaultFileSystem::Fault now_and_then(std::uint64_t seed, unsigned one_in) {
+  return [random = std::mt19937_64(seed), one_in](FaultFileSystem::Op, const std::string&) mutable {
+    return random() % one_in == 0 ? std::optional(Code::unavailable) : std::nullopt;
+  };
+}
+
+TEST(FailingDisk, ThatComesAndGoesLosesNothingThatWasAcknowledged) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Shop shop;
+    Worker worker(shop, seed);
+    for (unsigned life = 0; life < 4; ++life) {
+      shop.open(worker.now());
+      ASSERT_EQ(worker.audit(), "") << "seed " << seed << ", life " << life;
+      shop.disk->set_fault(now_and_then(seed * 10 + life, 30 + 40 * life));
+      worker.work(60);
+      if (seed % 3 == 0) (void)shop.queues->close();
+      shop.shut();
+      if (seed % 2 == 0) shop.disk->power_cut(seed);
+    }
+    shop.open(worker.now());
+    ASSERT_EQ(worker.audit(), "") << "seed " << seed;
+  }
+}
+
+// Reads are no part of what makes a journal read-only: all others go on.
+TEST(FailingDisk, ThatDoesNotGiveWhatIsThereNowAndThenLosesNothing) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    Shop shop;
+    Worker worker(shop, seed);
+    shop.open(worker.now());
+    shop.disk->set_fault(
+        [fault = now_and_then(seed, 4)](FaultFileSystem::Op op, const std::string& name) {
+          return op == FaultFileSystem::Op::read ? fault(op, name) : std::nullopt;
+        });
+    worker.work(200);
+    shop.disk->set_fault({});
+    ASSERT_EQ(worker.audit(), "") << "seed " << seed;
+    shop.open(worker.now());
+    ASSERT_EQ(worker.audit(), "") << "seed " << seed << ", opened again";
+  }
+}
+
+TEST(PowerCut, WhileTheQueuesAreClosedIsNoDamage) {
+  for (int until = 1; until < 60; ++until) {
+    Shop shop;
+    Worker worker(shop, 5);
+    shop.open(worker.now());
+    worker.work(20);
+    std::atomic<int> left = until;
+    shop.disk->set_fault([&left](FaultFileSystem::Op, const std::string&) {
+      return --left < 0 ? std::optional(Code::unavailable) : std::nullopt;
+    });
+    (void)shop.queues->close();
+    shop.cut_power(static_cast<std::uint64_t>(until));
+    shop.open(worker.now());
+    ASSERT_EQ(worker.audit(), "") << until;
+  }
+}
+
 TEST(FailingDisk, AfterAFailedSyncNothingIsAcknowledgedAndTheReasonIsTold) {
   Shop shop;
   shop.open();

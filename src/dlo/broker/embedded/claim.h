@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "dlo/broker/embedded/depot.h"
 
@@ -27,7 +28,8 @@ struct Depot::Loaded {
   std::shared_ptr<Message> message;
   MessageState state;
   Address body;
-  bool left_out = false;  // expired and dropped, or its lease was over before it was read
+  std::optional<Error> unread;  // why the disk did not give it; not that it is damaged
+  bool left_out = false;        // expired and dropped, or its lease was over before it was read
 };
 
 }  // namespace dlo::embedded

@@ -166,7 +166,7 @@ class Depot {
   // opening
   Result<void> read_back(TimePoint now, RecoveryReport& report);
   Result<void> end_leases_of_last_life(TimePoint now);
-  bool load_state(Lease& lease);
+  Result<void> load_state(Lease& lease);
   Result<void> check_files();
   Result<void> be_born();
 
@@ -216,6 +216,8 @@ class Depot {
       const QueueState& queue, Millis longest,
       std::chrono::steady_clock::time_point deadline) const;
   std::vector<Loaded> load(const std::vector<Claim>& claims);
+  Result<void> give_back_unread(const std::vector<Claim>& claims, std::vector<Loaded>& loaded,
+                                const Instant& now);
   std::vector<Result<std::string>> read_each(std::span<const Address> addresses);
   void load_body(const Result<std::string_view>& record, const Address& at, Loaded& into);
   void fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded);
@@ -299,6 +301,8 @@ class Depot {
   std::uint64_t checkpoint_size_ = 0;
   bool crowded_ = false;  // much of the disk holds what is gone
   bool closed_ = false;
+  std::string unread_;   // why the disk last did not give a message
+  std::string untold_;   // ... which housekeeping is to tell
   std::string trouble_;  // why housekeeping last failed; empty: it did not
   enum class Broken : std::uint8_t { no, seen, told };
   Broken broken_ = Broken::no;  // the journal, which takes nothing more

@@ -118,17 +118,6 @@ Result<void> Depot::free_key(std::uint16_t number, const std::string& key) {
   });
 }
 
-/// Copies, for the few who keep them.
-std::vector<Result<std::string>> Depot::read_each(std::span<const Address> addresses) {
-  std::vector<Result<std::string>> out(addresses.size(), std::string());
-  journal_->read(addresses, [&](std::size_t i, const Result<std::string_view>& record) {
-    out[i] = record ? Result<std::string>(std::string(*record)) : record.error();
-  });
-  return out;
-}
-
-// Those without a state go with one record that names them all. Of the others the record must say
-// where their bodies lie, and that is read without the lock.
 Result<std::vector<Peeked>> Depot::peek(std::uint16_t number, bool dead, std::size_t limit) {
   std::vector<Claim> claims;
   std::string source;
@@ -145,6 +134,7 @@ Result<std::vector<Peeked>> Depot::peek(std::uint16_t number, bool dead, std::si
   }
   std::vector<Peeked> out;
   for (Loaded& each : load(claims)) {
+    if (each.unread) return *each.unread;
     if (each.state.undecodable && each.message->payload == std::nullopt)
       continue;  // gone meanwhile
     if (!source.empty()) each.message->source = source;

@@ -6,6 +6,7 @@
 #include "dlo/broker/embedded/depot.h"
 #include "dlo/broker/embedded/replay.h"
 #include "dlo/journal/inspection.h"
+#include "dlo/journal/says_damage.h"
 
 namespace dlo::embedded {
 // Whoever held a lease died with the last process: who had started was interrupted (R7), the
@@ -19,7 +20,7 @@ Result<void> Depot::end_leases_of_last_life(TimePoint now) {
     const QueueState& queue = holdings_.queue_of(lease.slot);
     if (!lease.loaded && (lease.started || queue.options().claims_count)) {
       // Of a damaged one the body's place stays unknown: it is delivered as undecodable.
-      (void)load_state(lease);
+      if (const auto read = load_state(lease); !read) return read;
     }
     lease.loaded = true;
     if (lease.started) {
@@ -31,25 +32,25 @@ Result<void> Depot::end_leases_of_last_life(TimePoint now) {
   return end_leases(leases, Instant(now));
 }
 
-/// State and body's place of a lease that was read back. False if its record is damaged.
-bool Depot::load_state(Lease& lease) {
+/// State and body's place of a lease that was read back, if its record is whole.
+Result<void> Depot::load_state(Lease& lease) {
   const Address at = holdings_.address_of(lease.slot);
   const auto record = std::move(read_each({&at, 1}).front());
-  if (!record) return false;
+  if (!record) return says_damage(record.error()) ? Result<void>{} : record.error();
   if (holdings_.slots()[lease.slot].has_state) {
     auto state = decode_state(*record);
-    if (!state) return false;
+    if (!state) return {};
     lease.body = state->body;
     lease.state = std::move(state->state);
     if (holdings_.slots()[lease.slot].redriven) lease.state.begin_anew();
   } else {
     const auto stored = decode_published(*record);
-    if (!stored) return false;
+    if (!stored) return {};
     lease.body = at;
     lease.state = carried_state(*stored);
   }
   if (lease.state.counters.fetch != UINT32_MAX) ++lease.state.counters.fetch;
-  return true;
+  return {};
 }
 
 /// Without a checkpoint every segment is needed.

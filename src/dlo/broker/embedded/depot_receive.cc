@@ -12,14 +12,6 @@ namespace dlo::embedded {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-
-Failure damaged(const Error& error) {
-  Failure failure;
-  failure.type = "DamagedRecord";
-  failure.text = error.detail;
-  return failure;
-}
-
 }  // namespace
 
 Depot::Claim Depot::claim_of(SlotNumber number) const {
@@ -205,50 +197,6 @@ Result<std::vector<Depot::Claim>> Depot::wait_and_claim(QueueState& queue,
   }
 }
 
-void Depot::load_body(const Result<std::string_view>& record, const Address& at, Loaded& into) {
-  into.body = at;
-  const auto stored = record ? decode_published(*record) : std::nullopt;
-  if (stored) into.message = decode_message(*stored);
-  auto position = at.sequence;
-  if (stored && stored->tail.position) position = *stored->tail.position;
-  if (stored && stored->tail.carries && into.state.is_fresh()) into.state = carried_state(*stored);
-  if (into.message == nullptr) {
-    into.message = std::make_shared<Message>();
-    if (record) into.message->payload.emplace(*record);
-    const Error unreadable{Code::corrupt, "embedded.receive",
-                           "the record of this message is not one this program can read"};
-    into.state.undecodable =
-        std::make_shared<const Failure>(damaged(record ? unreadable : record.error()));
-  }
-  into.message->position = Position{partition_, static_cast<std::int64_t>(position)};
-}
-
-std::vector<Depot::Loaded> Depot::load(const std::vector<Claim>& claims) {
-  std::vector<Loaded> loaded(claims.size());
-  std::vector<Address> addresses;
-  std::uint64_t newest = 0;
-  for (const Claim& each : claims) {
-    addresses.push_back(each.at);
-    newest = std::max(newest, each.at.sequence);
-  }
-  if (!claims.empty()) (void)journal_->written(newest);  // a state may not have left yet
-  std::vector<std::size_t> stateful;
-  std::vector<Address> bodies;
-  journal_->read(addresses, [&](std::size_t i, const Result<std::string_view>& record) {
-    auto state = record && claims[i].has_state ? decode_state(*record) : std::nullopt;
-    if (!state) return load_body(record, claims[i].at, loaded[i]);
-    loaded[i].state = std::move(state->state);
-    if (claims[i].redriven) loaded[i].state.begin_anew();
-    stateful.push_back(i);
-    bodies.push_back(state->body);
-  });
-  if (bodies.empty()) return loaded;
-  journal_->read(bodies, [&](std::size_t i, const Result<std::string_view>& record) {
-    load_body(record, bodies[i], loaded[stateful[i]]);
-  });
-  return loaded;
-}
-
 // What the holder's ending will need.
 void Depot::fill_leases(const std::vector<Claim>& claims, std::vector<Loaded>& loaded) {
   const auto counted = [](MessageState& state) {
@@ -359,6 +307,7 @@ Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const Receive
     // A crash of this process must count: the claim is with the kernel before anybody has it.
     if (const auto written = journal_->written(sequence); !written) return written.error();
     auto loaded = load(*claims);
+    const auto returned = give_back_unread(*claims, loaded, now);
     fill_leases(*claims, loaded);
     std::vector<Claim> expired;
     for (std::size_t i = 0; drops && i < claims->size(); ++i) {
@@ -369,7 +318,8 @@ Result<std::vector<Delivery>> Depot::receive(std::uint16_t number, const Receive
     }
     if (const auto dropped = drop_expired(expired, now); !dropped) return dropped.error();
     deliver(source, *claims, loaded, now.wall, out);
-    if (expired.empty()) break;
+    if (!returned && out.empty()) return returned.error();
+    if (expired.empty() || !returned) break;
     wanted.limit = request.limit - out.size();
     if (!out.empty()) wanted.wait = Millis{0};
   }

@@ -19,9 +19,9 @@ struct EmbeddedOptions {
   // Slots have 24 bits for the number of a segment; publications end a little earlier.
   std::uint32_t last_segment = 0xFF'FFFF;
   bool housekeeping = true;  // a thread that checkpoints and moves stragglers
-  // Told when housekeeping begins to fail or the journal takes nothing more, and why; and, with an
-  // empty text, when it works again.
-  // On the thread of housekeeping, with no lock held.
+  // Told when housekeeping begins to fail, the journal takes nothing more, or the disk does not
+  // give a message, and why; and, with an empty text, when housekeeping works again. On the thread
+  // of housekeeping, with no lock held.
   std::function<void(const std::string&)> on_trouble;
   // Null: bodies are written as they are. Else payloads, headers and error texts are sealed.
   std::shared_ptr<const Sealer> sealer;

@@ -74,8 +74,16 @@ void Depot::housekeep() {
   Lock lock(mutex_);
   while (!stopping_) {
     const auto failed = [this] { return broken_ == Broken::seen; };
-    housekeeping_.wait(lock, [&] { return stopping_ || checkpoint_due() || failed(); });
+    const auto has_to_tell = [this] { return !untold_.empty(); };
+    housekeeping_.wait(lock,
+                       [&] { return stopping_ || checkpoint_due() || failed() || has_to_tell(); });
     if (stopping_) return;
+    if (const auto text = std::exchange(untold_, ""); !text.empty()) {
+      lock.unlock();
+      if (options_.on_trouble) options_.on_trouble(text);
+      lock.lock();
+      continue;
+    }
     const auto covered = untidied_;
     lock.unlock();
     const auto done = tidy();

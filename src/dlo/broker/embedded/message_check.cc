@@ -85,4 +85,11 @@ std::vector<Unreadable> check_messages(Holdings& holdings, Inspection& journal,
   return MessageCheck(holdings, journal, told, check).run();
 }
 
+Error not_given(const Error& why) {
+  return Error{why.code, why.where,
+               why.detail +
+                   " The disk does not give what is there, so nobody can say whether it is whole. "
+                   "Nothing was changed. Try again, or copy the directory to another disk first."};
+}
+
 }  // namespace dlo::embedded

@@ -21,4 +21,7 @@ struct Unreadable {
 std::vector<Unreadable> check_messages(Holdings& holdings, Inspection& journal,
                                        const BrokenList& told, QueueCheck& check);
 
+/// What to tell of a journal whose disk did not give a record: that says nothing of the record.
+[[nodiscard]] Error not_given(const Error& why);
+
 }  // namespace dlo::embedded

@@ -225,6 +225,7 @@ Result<QueueCheck> check_queues(FileSystem& files) {
   const auto told = BrokenList::read(files);
   if (!told) return told.error();
   if (known) check_messages(holdings, journal, *told, check);
+  if (journal.unread) return not_given(*journal.unread);
   return check;
 }
 

@@ -164,7 +164,7 @@ Result<void> Repair::read_back() {
   const auto told = BrokenList::read(files_);
   if (!told) return told.error();
   name_messages(mend, *told);
-  return {};
+  return journal_.unread ? not_given(*journal_.unread) : Result<void>{};
 }
 
 QueueRepair::Message Repair::message_in(SlotNumber slot) {
