@@ -135,6 +135,15 @@ struct PutDocument {
   std::optional<std::uint64_t> expected_version;
 };
 
+/// Changes nothing: `conflict` unless the document has this version (0: unless there is none), and
+/// then nothing of the list is carried out either. By it a list says on what it relies: who leads
+/// names the document that made him leader, and writes nothing more once another has taken over.
+struct ExpectDocument {
+  std::string kind;
+  std::string key;
+  std::uint64_t version = 0;
+};
+
 /// A job's progress: committed in the same list as the transitions it reports (R23). Read back as
 /// documents: the cursor under `job_cursor_kind` with the job as key, each outcome under
 /// `job_item_kind(job)` with the record id as key (a later outcome replaces an earlier one).
@@ -165,8 +174,9 @@ struct Remove {
   RecordId id;
 };
 
-using Change = std::variant<Append, Transition, SourceSettled, AddAttempt, AddVersion, EditGroup,
-                            MergeGroups, SplitGroup, PutDocument, JobCheckpoint, AddAudit, Remove>;
+using Change =
+    std::variant<Append, Transition, SourceSettled, AddAttempt, AddVersion, EditGroup, MergeGroups,
+                 SplitGroup, PutDocument, ExpectDocument, JobCheckpoint, AddAudit, Remove>;
 
 enum class Effect : std::uint8_t {
   applied,

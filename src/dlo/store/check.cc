@@ -41,6 +41,11 @@ struct Checker {
     if (change.key.empty()) return refusal("a document needs a key");
     return {};
   }
+  Result<void> operator()(const ExpectDocument& change) const {
+    if (change.kind.empty()) return refusal("a document needs a kind");
+    if (change.key.empty()) return refusal("a document needs a key");
+    return {};
+  }
   Result<void> operator()(const JobCheckpoint& change) const {
     if (change.job.empty()) return refusal("a checkpoint needs the id of its job");
     return {};
@@ -82,6 +87,9 @@ struct Describer {
     return "split of " + to_string(c.fingerprint);
   }
   std::string operator()(const PutDocument& c) const { return "document " + c.kind + "/" + c.key; }
+  std::string operator()(const ExpectDocument& c) const {
+    return "expected document " + c.kind + "/" + c.key;
+  }
   std::string operator()(const JobCheckpoint& c) const { return "checkpoint of job " + c.job; }
   std::string operator()(const AddAudit& c) const { return "audit of `" + c.act + "`"; }
   std::string operator()(const Remove& c) const { return "removal of record " + to_string(c.id); }

@@ -57,6 +57,21 @@ TEST_P(OfficeSuite, ADocumentIsChangedOnlyFromTheVersionThatWasRead) {
   EXPECT_EQ(must(ledger().document("view", "plan"))->body, "three");
 }
 
+TEST_P(OfficeSuite, AListThatReliesOnADocumentIsRefusedOnceThatHasMoved) {
+  const std::uint64_t first = apply_one(put("leader", "ann", 0)).version;
+  const ExpectDocument of_ann{"view", "leader", first};
+  ASSERT_TRUE(office().apply(std::vector<Change>{of_ann, put("work", "by ann")}));
+  EXPECT_EQ(must(ledger().document("view", "leader"))->version, first) << "it is only looked at";
+  apply_one(put("leader", "bob", first));
+  EXPECT_EQ(refusal_of({of_ann, put("work", "too late")}), Code::conflict);
+  EXPECT_EQ(refusal_of({put("work", "too late"), of_ann}), Code::conflict);
+  EXPECT_EQ(must(ledger().document("view", "work"))->body, "by ann");
+  EXPECT_EQ(refusal_of({ExpectDocument{"view", "nowhere", 5}}), Code::conflict);
+  EXPECT_EQ(refusal_of({ExpectDocument{"view", "leader", 0}}), Code::conflict);
+  EXPECT_EQ(refusal_of({ExpectDocument{"", "leader", 1}}), Code::invalid_argument);
+  apply_one(ExpectDocument{"view", "nowhere", 0});
+}
+
 TEST_P(OfficeSuite, AVersionNeverComesBackAfterARemoval) {
   const std::uint64_t read = apply_one(put("key", "first", 0)).version;
   apply_one(put("key", std::nullopt, read));

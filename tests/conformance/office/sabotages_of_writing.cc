@@ -277,6 +277,11 @@ std::vector<Sabotage> ledger() {
        spoiling<PutDocument>([](PutDocument& p) {
          if (p.expected_version != 0) p.expected_version.reset();
        })},
+      {"what a list relies on is not looked at",
+       {"AListThatReliesOnADocumentIsRefusedOnceThatHasMoved"},
+       spoiling<ExpectDocument>([](ExpectDocument& e) {
+         if (e.key == "leader" && e.version > 0) e = {"view", "nobody", 0};
+       })},
       {"a body removed is only emptied",
        {"AnEmptyBodyIsADocumentAndNoBodyIsNone"},
        spoiling<PutDocument>([](PutDocument& p) { p.body = p.body.value_or(""); })},

@@ -176,6 +176,16 @@ Result<Applied> Applier::operator()(const PutDocument& change) {
   return applied;
 }
 
+Result<Applied> Applier::operator()(const ExpectDocument& change) {
+  const Document* known = tables_.document({change.kind, change.key});
+  std::optional<std::uint64_t> version;
+  if (known != nullptr) version = known->version;
+  if (auto fine = check_document(version, change.version); !fine) return fine.error();
+  Applied applied;
+  applied.version = change.version;
+  return applied;
+}
+
 Result<Applied> Applier::operator()(const JobCheckpoint& change) {
   const std::string items = job_item_kind(change.job);
   for (const auto& [id, outcome] : change.outcomes) {

@@ -18,6 +18,7 @@ class Applier {
   Result<Applied> operator()(const MergeGroups& change);
   Result<Applied> operator()(const SplitGroup& change);
   Result<Applied> operator()(const PutDocument& change);
+  Result<Applied> operator()(const ExpectDocument& change);
   Result<Applied> operator()(const JobCheckpoint& change);
   Result<Applied> operator()(const AddAudit& change);
   Result<Applied> operator()(const Remove& change);

@@ -74,6 +74,7 @@ class Applier {
   Result<Applied> operator()(const MergeGroups& change);
   Result<Applied> operator()(const SplitGroup& change);
   Result<Applied> operator()(const PutDocument& change);
+  Result<Applied> operator()(const ExpectDocument& change);
   Result<Applied> operator()(const JobCheckpoint& change);
   Result<Applied> operator()(const AddAudit& change);
   Result<Applied> operator()(const Remove& change);
@@ -244,6 +245,15 @@ Result<Applied> Applier<Session>::operator()(const PutDocument& change) {
   if (auto fine = check_document(version, change.expected_version); !fine) return fine.error();
   Applied applied;
   applied.version = session_.put_document(change.kind, change.key, change.body);
+  return applied;
+}
+
+template <typename Session>
+Result<Applied> Applier<Session>::operator()(const ExpectDocument& change) {
+  const auto version = session_.document_version(change.kind, change.key);
+  if (auto fine = check_document(version, change.version); !fine) return fine.error();
+  Applied applied;
+  applied.version = change.version;
   return applied;
 }
 
