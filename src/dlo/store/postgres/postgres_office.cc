@@ -182,12 +182,13 @@ Result<std::unique_ptr<PostgresOffice>> PostgresOffice::open(const std::string& 
     }
     migrate(link.use(), options.schema, office_migrations());
     std::sort(options.unsearched_payloads.begin(), options.unsearched_payloads.end());
-    state->session.emplace(std::move(link), options.schema,
-                           [unsearched = std::move(options.unsearched_payloads),
-                            index = options.index_payloads](const std::string& source) {
-                             return index && !std::binary_search(unsearched.begin(),
-                                                                 unsearched.end(), source);
-                           });
+    state->session.emplace(
+        std::move(link), options.schema,
+        [unsearched = std::move(options.unsearched_payloads),
+         index = options.index_payloads](const std::string& source) {
+          return index && !std::binary_search(unsearched.begin(), unsearched.end(), source);
+        },
+        options.hints_as);
     state->writer.emplace(*state->session);
     state->upkeep.emplace(address, state->settings, options.schema);
     return std::unique_ptr<PostgresOffice>(new PostgresOffice(std::move(state)));

@@ -21,9 +21,11 @@ struct PostgresOptions {
   bool read_only = false;
   /// Connections for readers, made when needed. Writing takes one more, and so does the upkeep.
   std::size_t readers = 4;
-  /// Not empty: the only program that may write, under this name. Refused while another one is;
-  /// what was opened without a name is not held up by it.
+  /// Not empty: alone with the office, under this name: refused while another program is, or while
+  /// a server leads on it. What was opened without a name is not held up by it.
   std::string serves_as;
+  /// Not empty: others who listen are told, under this name, that there is something new.
+  std::string hints_as;
   /// Sources whose payloads stay out of the text index: large, secret or not text.
   std::vector<std::string> unsearched_payloads;
   /// False: no payload that comes from now on is in the text index. Whoever asks for words of

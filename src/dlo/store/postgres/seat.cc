@@ -30,8 +30,17 @@ std::int64_t advisory_lock(const std::string& name) {
   return static_cast<std::int64_t>(hash);
 }
 
+std::int64_t seat_lock(const std::string& schema) {
+  return advisory_lock("dlo serves " + schema);
+}
+
+std::string seat_holder(Connection& connection, std::int64_t lock) {
+  const Rows rows = connection.ask(find_holder, Params(lock), Plan::once);
+  return rows.empty() ? std::string() : rows.front().text(1);
+}
+
 Seat::Seat(const std::string& schema, std::string who)
-    : schema_(schema), who_(std::move(who)), lock_(advisory_lock("dlo serves " + schema)) {}
+    : schema_(schema), who_(std::move(who)), lock_(seat_lock(schema)) {}
 
 bool Seat::try_take(Connection& connection) const {
   (void)connection.ask(wait_shortly, Params(), Plan::once);
@@ -75,8 +84,8 @@ void Seat::refuse(Connection& connection) const {
   throw Failed{
       {Code::refused, "postgres.open",
        "The office in schema '" + schema_ + "' of " + connection.place() + " is served by " + by +
-           ". One program serves an office at a time; nothing was changed. Stop that one "
-           "first, or ask it: --server URL"},
+           ". Whoever works on it beside its servers asks one of them; nothing was changed. "
+           "Ask it: --server URL, or stop them first"},
       Trouble::statement,
       {}};
 }

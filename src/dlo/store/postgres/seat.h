@@ -11,9 +11,13 @@ namespace dlo::postgres {
 /// same database.
 [[nodiscard]] std::int64_t advisory_lock(const std::string& name);
 
-/// The place of the one program that serves an office. It is held by the very connection that
-/// writes: whoever lost it cannot write either, so two programs never do at the same time.
-/// Belongs to one thread.
+/// The lock of who leads on the office in `schema`, and the name of whoever holds it.
+[[nodiscard]] std::int64_t seat_lock(const std::string& schema);
+[[nodiscard]] std::string seat_holder(Connection& connection, std::int64_t lock);
+
+/// The seat of who leads on an office, for a program that wants to be alone with it: a command that
+/// works without a server. It is held by the very connection that writes: whoever lost it cannot
+/// write either. Servers take turns with it instead (`leader_seat.h`). Belongs to one thread.
 class Seat {
  public:
   /// `who` is what others are told who find it taken.

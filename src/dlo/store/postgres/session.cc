@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "dlo/store/postgres/columns.h"
+#include "dlo/store/postgres/node_seat.h"
 #include "dlo/store/postgres/schema.h"
 #include "dlo/store/postgres/words.h"
 #include "dlo/store/sql/codec.h"
@@ -32,6 +33,8 @@ const std::string read_document = "SELECT version FROM documents WHERE kind = $1
 const std::string write_mark =
     "INSERT INTO writers(id, mark) VALUES($1, $2) ON CONFLICT(id) DO UPDATE SET mark = "
     "excluded.mark, since = now()";
+const std::string tell_others =
+    "SELECT pg_notify(convert_from($1, 'UTF8'), convert_from($2, 'UTF8'))";
 const std::string ended =
     "SELECT " + head_columns +
     " FROM records r WHERE r.lease_until <= $1 ORDER BY r.lease_until LIMIT $2";
@@ -69,11 +72,13 @@ PreparedAppend Session::prepare(const Append& append) {
 }
 
 Session::Session(Link link, const std::string& schema,
-                 std::function<bool(const std::string&)> searches_payload)
+                 std::function<bool(const std::string&)> searches_payload, std::string hints_as)
     : link_(std::move(link)),
       lock_(writing_lock(schema)),
       searches_payload_(std::move(searches_payload)),
-      books_(link_) {
+      books_(link_),
+      hints_as_(std::move(hints_as)),
+      channel_(hint_channel(schema)) {
   writer_.high = draw();
   writer_.low = draw();
 }
@@ -86,7 +91,7 @@ void Session::begin() {
     expected_groups_.clear();
     expected_documents_.clear();
     expected_numbers_.clear();
-    wrote_ = dirty_ = false;
+    wrote_ = dirty_ = news_ = false;
     Connection& db = link_.use();
     if (db.in_transaction()) db.run("ROLLBACK");
   });
@@ -113,6 +118,9 @@ void Session::expect(const Change& change) {
     }
     void operator()(const SplitGroup& c) const { s.expected_groups_.insert(c.fingerprint); }
     void operator()(const PutDocument& c) const { s.expected_documents_.insert({c.kind, c.key}); }
+    void operator()(const ExpectDocument& c) const {
+      s.expected_documents_.insert({c.kind, c.key});
+    }
     void operator()(const JobCheckpoint&) const {}
     void operator()(const AddAudit&) const {}
     void operator()(const Remove& c) const { s.expected_.insert(c.id); }
@@ -241,6 +249,7 @@ void Session::commit() {
     send_desk();
     books_.send();
     db.send(write_mark, Params(writer_, ++mark_));
+    if (news_ && !hints_as_.empty()) db.send(tell_others, Params(channel_, hints_as_));
     // What compares is looked at before it may be committed; the rest goes in one round trip.
     const bool compares = !must_write_.empty();
     if (compares) finish_writes();
@@ -319,6 +328,7 @@ std::uint64_t Session::put_document(const std::string& kind, const std::string& 
   sheet.body = body;
   sheet.version.reset();
   if (body) sheet.version = books_.next_change();
+  news_ = true;
   mark_written();
   return sheet.version.value_or(0);
 }

@@ -40,9 +40,10 @@ class Session {
   using Prepared = PreparedAppend;
   [[nodiscard]] static Prepared prepare(const Append& append);
 
-  /// `searches_payload` says whether a source's payloads go into the text index.
+  /// `searches_payload` says whether a source's payloads go into the text index. `hints_as` not
+  /// empty: whoever listens is told under this name of what other nodes may have to act on.
   Session(Link link, const std::string& schema,
-          std::function<bool(const std::string&)> searches_payload);
+          std::function<bool(const std::string&)> searches_payload, std::string hints_as = {});
 
   void begin();
   /// What is to be read with the next `look_up`.
@@ -112,6 +113,9 @@ class Session {
   bool wrote_ = false;
   bool dirty_ = false;
   bool began_ = false;
+  bool news_ = false;  // others may have to act on it
+  std::string hints_as_;
+  std::string channel_;
   std::set<RecordId> expected_;
   std::set<RecordId> expected_with_facts_;
   std::set<Id128> expected_groups_;

@@ -167,6 +167,7 @@ std::optional<std::int64_t> Session::insert(const PreparedAppend& append) {
     sheet.attempts.emplace_back(place, append.attempts[place]);
   }
   books_.move(nullptr, &head.record);
+  news_ = news_ || head.record.next_retry_at.has_value();
   mark_written();
   return number;
 }
@@ -193,6 +194,7 @@ void Session::update(const Edit& edit) {
   sheet.has_message = sheet.has_message || edit.message;
   if (edit.facts || edit.message) sheet.prepared = nullptr;
   books_.move(&before, &head.record);
+  news_ = news_ || !head.lease;  // who leases one deals with it himself
   mark_written();
 }
 
