@@ -11,13 +11,8 @@
 namespace dlo {
 namespace {
 
-constexpr const char* kind = "dependency";
 constexpr std::size_t most_held = 100'000;
 constexpr std::size_t read_at_once = 500;
-
-std::string name_in(const std::string& source, const std::string& task) {
-  return source + '\0' + task;
-}
 
 std::string listed(const std::vector<std::string>& names, const char* between) {
   std::string text;
@@ -41,10 +36,6 @@ std::optional<TimePoint> read_time(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || stop != end) return std::nullopt;
   return TimePoint{Millis{value}};
-}
-
-Change removal(const RecordId& id) {
-  return PutDocument{kind, to_string(id), std::nullopt, std::nullopt};
 }
 
 void take_out(std::map<std::string, std::set<Dependencies::Ticket>>& index, const std::string& name,
@@ -116,6 +107,14 @@ bool changes_nothing(const DeadLetter& record, const DependencyVerdict& verdict)
 }
 
 }  // namespace
+
+std::string Dependencies::name_in(const std::string& source, const std::string& task) {
+  return source + '\0' + task;
+}
+
+Change Dependencies::removal(const RecordId& id, std::optional<std::uint64_t> version) {
+  return PutDocument{kind, to_string(id), std::nullopt, version};
+}
 
 std::optional<Dependencies::Held> Dependencies::held(Ticket ticket) const {
   const std::lock_guard lock(mutex_);
@@ -234,6 +233,9 @@ Result<DependencyVerdict> Dependencies::verdict_on(const Held& held) {
 /// False: it waits no longer, whatever the verdict is.
 Result<bool> Dependencies::write(const Held& held, const DependencyVerdict& verdict,
                                  const Claim* claim) {
+  const auto version = version_of(*held.id);
+  if (!version) return version.error();
+  if (*version == 0) return false;
   const auto detail = office_.get(*held.id);
   if (!detail && detail.error().code != Code::not_found) return detail.error();
   if (!detail || (claim == nullptr && detail->record.status != Status::pending)) {
@@ -254,7 +256,8 @@ Result<bool> Dependencies::write(const Held& held, const DependencyVerdict& verd
     if (move.counters->fetch > 0) --move.counters->fetch;  // nobody has seen it
     changes.emplace_back(std::move(move));
   }
-  if (runs) changes.push_back(removal(*held.id));
+  // As it was read: whoever else judges it lets it go once.
+  if (runs) changes.push_back(removal(*held.id, *version));
   const auto applied = office_.apply(changes);
   if (!applied) return applied.error();
   return !runs;
@@ -269,7 +272,10 @@ Result<DependencyVerdict> Dependencies::judge_one(Ticket ticket, const Claim* cl
     verdict = verdict_on(*held);
     if (!verdict) return verdict;
     const auto waits = write(*held, *verdict, claim);
-    if (waits && !*waits) forget(ticket);
+    if (waits && !*waits) {
+      forget(ticket);
+      return DependencyVerdict(Ready{});
+    }
     if (waits) {
       const std::lock_guard lock(mutex_);
       const auto found = held_.find(ticket);
@@ -350,7 +356,8 @@ void Dependencies::applied(const Touched& touched) {
 
 std::vector<Claim> Dependencies::ready(std::vector<Claim> claims) {
   std::erase_if(claims, [&](const Claim& claim) {
-    const auto ticket = ticket_of(claim.record.id);
+    auto ticket = ticket_of(claim.record.id);
+    if (!ticket && is_waiting(claim.was, claim.record.reason)) ticket = look_up(claim.record.id);
     if (!ticket) return false;
     const auto verdict = judge_one(*ticket, &claim);
     return !verdict || !std::holds_alternative<Ready>(*verdict);
@@ -385,6 +392,9 @@ Result<void> Dependencies::load_one(const Document& document) {
 Result<void> Dependencies::load() {
   Ledger* const ledger = office_.extras().ledger;
   if (ledger == nullptr) return {};
+  AggregateRequest nothing;
+  nothing.tallies = false;
+  if (const auto numbers = office_.aggregate(nothing)) seen_ = numbers->last_change;
   std::string after;
   while (true) {
     const auto documents = ledger->documents(kind, after, read_at_once);

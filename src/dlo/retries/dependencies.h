@@ -33,6 +33,12 @@ class Dependencies {
   /// Reads what waits and judges each: something may have happened since it was written.
   [[nodiscard]] Result<void> load();
 
+  /// Reads what others wrote since the last look: who waits now and who does not any more. With
+  /// `judges`, those that waited for something that ended elsewhere are judged.
+  void follow(bool judges);
+  /// All that wait: somebody who judged them so far may have missed something.
+  void judge_everybody();
+
   /// `task` is about to be written and is to wait for those it names in its headers. Conflict if
   /// it would wait for itself.
   [[nodiscard]] Result<Ticket> begin(const Message& task);
@@ -75,6 +81,11 @@ class Dependencies {
     bool blocked = false;
   };
 
+  static constexpr const char* kind = "dependency";  // of documents
+  [[nodiscard]] static std::string name_in(const std::string& source, const std::string& task);
+  [[nodiscard]] static Change removal(const RecordId& id,
+                                      std::optional<std::uint64_t> version = std::nullopt);
+  [[nodiscard]] static bool is_waiting(Status status, const std::string& reason);
   [[nodiscard]] std::optional<Held> held(Ticket ticket) const;
   [[nodiscard]] std::optional<Ticket> ticket_of(const RecordId& id) const;
   void keep(Ticket ticket, Held held);  // under `mutex_`
@@ -86,12 +97,20 @@ class Dependencies {
   void judge_all(std::set<Ticket> tickets);
   void drop_document(const RecordId& id);
   Result<void> load_one(const Document& document);
+  /// One that somebody else may have written: nothing if it does not wait.
+  std::optional<Ticket> look_up(const RecordId& id);
+  /// The version of its document: 0 if it waits no longer, whoever let it go.
+  Result<std::uint64_t> version_of(const RecordId& id);
+  /// False: there is nothing to follow.
+  [[nodiscard]] bool begin_following();
+  void take_in(const RecordHead& head, std::set<Ticket>& dependents);
 
   Office& office_;
   const Clock& clock_;
   const Millis timeout_;
   mutable std::mutex mutex_;
   Ticket last_ = 0;
+  std::uint64_t seen_ = 0;  // the newest change that was followed
   std::map<Ticket, Held> held_;
   std::set<Ticket> behind_;  // those whose verdict could not be written yet
   std::unordered_map<Id128, Ticket> by_id_;

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t written_at_once = 100;
 constexpr const char* totals_kind = "intake";
 constexpr const char* totals_key = "fallback";
+constexpr int most_tries = 5;
 
 /// Roughly what it takes: its payload and texts, and a little for the rest.
 std::uint64_t size_of(const Shelved& one) {
@@ -96,12 +97,17 @@ Result<void> FallbackShelf::write(const std::vector<Entry>& entries) {
   for (const Entry& each : entries) {
     changes.insert(changes.end(), each->changes.begin(), each->changes.end());
   }
-  const auto before = written();
-  if (!before) return before.error();
-  changes.emplace_back(
-      PutDocument{totals_kind, totals_key, print(sum(*before, noted)), std::nullopt});
-  const auto applied = office_.apply(changes);
-  if (!applied) return applied.error();
+  changes.emplace_back();
+  for (int tries = 1;; ++tries) {
+    const auto before = written();
+    if (!before) return before.error();
+    // Others count there too.
+    changes.back() =
+        PutDocument{totals_kind, totals_key, print(sum(before->totals, noted)), before->version};
+    const auto applied = office_.apply(changes);
+    if (applied) break;
+    if (applied.error().code != Code::conflict || tries == most_tries) return applied.error();
+  }
   take_off(entries.size(), noted, true);
   return {};
 }
@@ -177,18 +183,18 @@ FallbackTotals FallbackShelf::unwritten() const {
   return unwritten_;
 }
 
-Result<FallbackTotals> FallbackShelf::written() const {
+Result<FallbackShelf::Written> FallbackShelf::written() const {
   Ledger* const ledger = office_.extras().ledger;
-  if (ledger == nullptr) return FallbackTotals{};
+  if (ledger == nullptr) return Written{};
   const auto found = ledger->document(totals_kind, totals_key);
   if (!found) return found.error();
-  return *found ? parse_totals((*found)->body) : FallbackTotals{};
+  return *found ? Written{parse_totals((*found)->body), (*found)->version} : Written{};
 }
 
 Result<FallbackTotals> FallbackShelf::totals() const {
   const auto before = written();
   if (!before) return before.error();
-  return sum(*before, unwritten());
+  return sum(before->totals, unwritten());
 }
 
 }  // namespace dlo

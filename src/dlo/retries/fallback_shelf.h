@@ -72,7 +72,11 @@ class FallbackShelf {
   using Entry = std::shared_ptr<const Shelved>;
   /// What was counted and is not yet in the office.
   [[nodiscard]] FallbackTotals unwritten() const;
-  [[nodiscard]] Result<FallbackTotals> written() const;
+  struct Written {
+    FallbackTotals totals{};
+    std::uint64_t version = 0;  // of their document
+  };
+  [[nodiscard]] Result<Written> written() const;
   [[nodiscard]] Result<void> write(const std::vector<Entry>& entries);
   /// The first `count`; only whoever settles takes some off.
   void take_off(std::size_t count, const FallbackTotals& noted, bool kept);
