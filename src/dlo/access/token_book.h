@@ -37,7 +37,8 @@ struct IssuedToken {
 /// Threads  Any method from any thread.
 /// Cost     `who` looks into a table in memory. Once a second the table is read anew, by `later`
 ///          and beside those who ask; so a token that another process revoked stops working within
-///          a second or two. A table that could not be read for half a minute admits nobody.
+///          a second or two where somebody asks all the time, and elsewhere if somebody calls
+///          `read`. A table that could not be read for half a minute admits nobody.
 class TokenBook {
  public:
   /// `draw` gives random bytes.
@@ -48,6 +49,9 @@ class TokenBook {
 
   /// From now on the table is read by `later`; it must not run a task once this book is gone.
   void read_by(Later later);
+
+  /// Reads the table now: something was written. If it cannot be read, the old one serves.
+  void read(TimePoint now) { (void)read_table(now); }
 
   /// Random bytes of the operating system.
   [[nodiscard]] static TokenDraw draw_token();

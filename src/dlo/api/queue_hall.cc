@@ -189,6 +189,37 @@ Result<QueueHall::Declared> QueueHall::declare_alone(const QueueSettings& settin
   return Declared{std::move(*window), before == nullptr};
 }
 
+void QueueHall::follow() {
+  Ledger* const ledger = parts_.office.extras().ledger;
+  if (ledger == nullptr) return;
+  const std::lock_guard one_at_a_time(declaring_);  // what is read is not older than what is here
+  const auto documents = ledger->documents(queue_kind, "", most_queues);
+  if (!documents) return;  // the next look sees them
+  for (const Document& document : *documents) {
+    std::uint64_t& seen = followed_[document.key];
+    if (seen == document.version) continue;
+    QueueSettings settings;
+    const auto read = read_object(document.body, [&](JsonFields& fields) {
+      settings = read_queue_settings(fields, document.key);
+    });
+    if (read && follow_one(settings)) seen = document.version;
+  }
+}
+
+bool QueueHall::follow_one(const QueueSettings& settings) {
+  const std::string& name = settings.source.source;
+  const auto before = find(name);
+  if (before != nullptr && document_of(before->settings()) == document_of(settings)) return true;
+  if (before != nullptr && !before->retire()) return false;
+  auto window = open(settings, false);
+  if (!window && before != nullptr) window = open(before->settings(), false);
+  if (!window) return false;
+  const std::lock_guard lock(mutex_);
+  if (before != nullptr) former_.push_back(before);
+  windows_[name] = std::move(*window);
+  return true;
+}
+
 std::shared_ptr<QueueWindow> QueueHall::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = windows_.find(name);

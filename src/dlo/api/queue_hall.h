@@ -64,6 +64,10 @@ class QueueHall {
   /// From now on these profiles decide in every queue. Refused, with nothing changed, if a queue
   /// goes by a profile that is not among them.
   [[nodiscard]] Result<void> use(const ProfileBook& rules);
+  /// Queues that were declared elsewhere, by another server on this office, are made here too: a
+  /// name means the same everywhere. Each server has its own messages of it. One whose messages are
+  /// in workers' hands takes new settings over later.
+  void follow();
   /// Null: nobody declared it.
   [[nodiscard]] std::shared_ptr<QueueWindow> find(const std::string& name) const;
   /// The same, with words for who asked.
@@ -84,6 +88,7 @@ class QueueHall {
   [[nodiscard]] Result<Declared> declare_alone(const QueueSettings& settings, AddAudit audit);
   [[nodiscard]] Result<std::shared_ptr<QueueWindow>> open(const QueueSettings& settings,
                                                           bool exists);
+  [[nodiscard]] bool follow_one(const QueueSettings& settings);
   void open_all();
   void look_after();
 
@@ -94,6 +99,7 @@ class QueueHall {
   std::map<std::string, std::shared_ptr<QueueWindow>> windows_;
   std::vector<std::shared_ptr<QueueWindow>> former_;  // threads may still be finishing their work
   std::mutex declaring_;
+  std::map<std::string, std::uint64_t> followed_;  // versions of documents; under `declaring_`
 
   std::mutex keeper_mutex_;
   std::condition_variable keeper_wake_;

@@ -1,5 +1,6 @@
 #include "dlo/api/retries.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -28,6 +29,9 @@ std::string in_percent(double value) {
   if (shown.ends_with('.')) shown.pop_back();
   return shown;
 }
+
+/// Documents of circuits that a hand has opened, by executor.
+constexpr const char* circuit_kind = "circuit_open";
 
 using Counts = std::map<std::string, std::uint64_t>;
 
@@ -163,6 +167,7 @@ void Retries::start() {
     return say(
         "DLQ retry processor not started: no executors are configured, so what is due waits");
   }
+  follow_circuits(parts_.clock.now());
   if (settings_.watched) watch_.listen_to(settings_.executors);
   RetryOptions options;
   options.origin = parts_.origin;
@@ -264,11 +269,36 @@ HttpResponse Retries::force(const Request& request, bool open) {
   JsonWriter said;
   said.begin_object().member("before", name_of(found->breaker.snapshot().state));
   said.member("after", name_of(open ? BreakerState::open : BreakerState::closed)).end_object();
-  const Change note = audit_of(request, open ? "circuit.open" : "circuit.close", name, said.take());
-  if (const auto noted = parts_.office.apply({&note, 1}); !noted) return problem_of(noted.error());
-  found->breaker.force(open, request.now);
-  if (!open && processor_ != nullptr) processor_->circuit_closed(request.now);
+  // It stays so until a hand closes it: also elsewhere, and after a restart.
+  const std::vector<Change> changes{
+      PutDocument{circuit_kind, name, open ? std::optional<std::string>("{}") : std::nullopt, {}},
+      audit_of(request, open ? "circuit.open" : "circuit.close", name, said.take())};
+  if (const auto noted = parts_.office.apply(changes); !noted) return problem_of(noted.error());
+  force(*found, open, request.now);
   return statistics();
+}
+
+void Retries::force(HandlerEntry& entry, bool open, TimePoint now) {
+  entry.breaker.force(open, now);
+  if (!open && processor_ != nullptr) processor_->circuit_closed(now);
+}
+
+void Retries::follow_circuits(TimePoint now) {
+  Ledger* const ledger = parts_.office.extras().ledger;
+  if (ledger == nullptr || settings_.executors == nullptr) return;
+  for (const auto& [name, entry] : settings_.executors->table().named()) {
+    const auto found = ledger->document(circuit_kind, std::string(name));
+    if (!found) return;
+    const bool forced = entry->breaker.snapshot().forced;
+    if (found->has_value() != forced) force(*entry, !forced, now);
+  }
+}
+
+ClaimFrom Retries::from() const {
+  ClaimFrom from;
+  if (parts_.queues) from.without = parts_.queues();
+  std::sort(from.without.begin(), from.without.end());
+  return from;
 }
 
 std::vector<Route> Retries::routes() {

@@ -62,6 +62,10 @@ class Retries {
   /// Whether somebody here runs tasks that are due.
   [[nodiscard]] bool runs() const noexcept { return processor_ != nullptr; }
   void use(const ProfileBook& rules);
+  /// What the processor would take.
+  [[nodiscard]] ClaimFrom from() const;
+  /// Opens and closes circuits by hand, as the office says somebody did, perhaps elsewhere.
+  void follow_circuits(TimePoint now);
   void stop();
   [[nodiscard]] bool is_watched() const noexcept { return settings_.watched; }
   [[nodiscard]] RetryWatch& watch() noexcept { return watch_; }
@@ -72,6 +76,7 @@ class Retries {
   [[nodiscard]] HttpResponse statistics();
   [[nodiscard]] HttpResponse metrics();
   [[nodiscard]] HttpResponse force(const Request& request, bool open);
+  void force(HandlerEntry& entry, bool open, TimePoint now);
   [[nodiscard]] Capacity capacity() const;
   [[nodiscard]] RetryNumbers health(const Aggregate& numbers) const;
 

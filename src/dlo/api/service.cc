@@ -12,6 +12,7 @@
 #include "dlo/api/description.h"
 #include "dlo/api/edits.h"
 #include "dlo/api/groups.h"
+#include "dlo/api/health.h"
 #include "dlo/api/imports.h"
 #include "dlo/api/job_list.h"
 #include "dlo/api/jobs.h"
@@ -25,39 +26,6 @@
 
 namespace dlo::api {
 namespace {
-
-/// A word, no more: whoever asks need not say who they are. The log says what is wrong. Whatever is
-/// only in trouble still does what it acknowledges, so that is no reason to stop asking.
-HttpResponse health(WatchedOffice& office, const OwnQueues* queues) {
-  AggregateRequest nothing;
-  nothing.tallies = false;
-  const auto numbers = office.aggregate(nothing);
-  (void)office.apply({});  // writes nothing, and is told of damage that its own threads have met
-  const auto met = office.trouble();
-  if (met && met->code == Code::corrupt) {
-    return json_answer(R"({"status":"office damaged"})", 503);
-  }
-  if (!numbers) return json_answer(R"({"status":"office unavailable"})", 503);
-  const auto health = queues == nullptr ? QueuesHealth{} : queues->health();
-  if (!health.works) return json_answer(R"({"status":"queues unavailable"})", 503);
-  if (met) return json_answer(R"({"status":"office in trouble"})");
-  if (!health.trouble.empty()) return json_answer(R"({"status":"queues in trouble"})");
-  return json_answer(R"({"status":"ok"})");
-}
-
-/// Whether new work should come here: not to a server that is about to stop, nor to one that could
-/// not keep it. Who is sent nothing would never find out that it can write again: it tries.
-HttpResponse readiness(WatchedOffice& office, const OwnQueues* queues, bool stopping) {
-  if (stopping) return json_answer(R"({"status":"stopping"})", 503);
-  office.try_again();
-  const auto met = office.trouble();
-  const bool full = met && (met->code == Code::full || met->code == Code::disk_full);
-  if (full) return json_answer(R"({"status":"full"})", 503);
-  if (met && met->code != Code::corrupt) {
-    return json_answer(R"({"status":"office in trouble"})", 503);
-  }
-  return health(office, queues);
-}
 
 void append(std::vector<Route>& routes, std::vector<Route> more) {
   routes.insert(routes.end(), std::make_move_iterator(more.begin()),
@@ -92,7 +60,8 @@ class Refusals {
 }  // namespace
 
 Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOptions options)
-    : timer_(clock, options.retries.interval),
+    : consumed_(options.consumed),
+      timer_(clock, options.retries.interval),
       steady_(kept, clock),
       scheduling_(steady_, timer_),
       dependencies_(scheduling_, clock, options.retries.depends_timeout),
@@ -121,17 +90,8 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });
   WatchedOffice& office = office_;
   std::vector<Route> routes;
-  routes.push_back(
-      {"GET",
-       "/healthz",
-       Role::nobody,
-       Lane::quick,
-       {},
-       answering([&office, queues](const Request&) { return health(office, queues); })});
-  routes.push_back(
-      {"GET", "/readyz", Role::nobody, Lane::quick, {}, answering([this, queues](const Request&) {
-         return readiness(office_, queues, stopping_.load());
-       })});
+  append(routes,
+         health_routes({office, queues, [this] { return stopping_.load(); }, options.node}));
   append(routes, description_routes());
   append(routes, reports_.routes());
   append(routes, dead_letter_routes(office, slow_, desk_.shelf()));
@@ -161,7 +121,7 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
   append(routes, poison_routes(office, hall_.get()));
   append(routes, entity_routes({office, [this] { return rules_now(); }, options.regex,
                                 options.origin, options.entities,
-                                [this](const std::string& kind) { owners_.ring(kind); }}));
+                                [this](const std::string& kind) { duties_->ring(kind); }}));
   append(routes,
          token_routes(tokens_, [this] { return front_->router().actions(); }, options.version));
   append(routes, events_.routes());
@@ -183,15 +143,14 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
                      [this] { rounds_.ring(tell_retries); }},
       options.retries, options.rules, options.regex);
   append(routes, retries_->routes());
+  Duties::Parts duties{office, clock, targets, std::nullopt, options.entities.effects};
   if (options.works_on_jobs) {
-    JobRunner::Options running;
-    running.discard_grace = options.discard_grace;
-    running.keep_jobs = options.keep_jobs;
-    runner_ = std::make_unique<JobRunner>(office, jobs_, clock, targets, running);
+    duties.jobs.emplace();
+    duties.jobs->discard_grace = options.discard_grace;
+    duties.jobs->keep_jobs = options.keep_jobs;
   }
-  const JobParts parts{office, jobs_, targets, [this] {
-                         if (runner_ != nullptr) runner_->wake();
-                       }};
+  duties_ = std::make_unique<Duties>(std::move(duties));
+  const JobParts parts{office, jobs_, targets, [this] { duties_->wake_jobs(); }};
   append(routes, job_list_routes(jobs_, slow_));
   append(routes, job_routes(parts));
   append(routes, group_act_routes(parts));
@@ -211,7 +170,7 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
       },
       &curtain_});
   make_rounds();
-  owners_.start(office, clock, options.entities.effects);
+  if (!options.node) duties_->begin(std::nullopt);  // there is nobody else
 }
 
 void Service::make_rounds() {
@@ -224,7 +183,10 @@ void Service::make_rounds() {
   duties[tell_retries] = [this](TimePoint now) { return retries_->watch().tell(now); };
   duties[tell_waits] = [this](TimePoint now) { return waits_.look(now); };
   if (retries_->is_watched()) {
-    duties.emplace_back([this](TimePoint now) { return retries_->watch().look(now); });
+    duties.emplace_back([this](TimePoint now) -> std::optional<TimePoint> {
+      if (!duties_->are_ours()) return std::nullopt;  // until they are
+      return retries_->watch().look(now);
+    });
   }
   rounds_.start(std::move(duties));
 }
@@ -304,9 +266,8 @@ void Service::stop_waiting() {
 
 void Service::stop() {
   stop_waiting();
-  owners_.stop();
   if (retries_ != nullptr) retries_->stop();
-  if (runner_ != nullptr) runner_->stop();
+  if (duties_ != nullptr) duties_->end();
   quick_.close();
   slow_.close();
   rounds_.stop();

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "dlo/api/collected.h"
 #include "dlo/api/consumed.h"
 #include "dlo/api/curtain.h"
+#include "dlo/api/duties.h"
 #include "dlo/api/entities.h"
 #include "dlo/api/events.h"
 #include "dlo/api/front.h"
@@ -27,7 +29,7 @@
 #include "dlo/engine/clock.h"
 #include "dlo/engine/record.h"
 #include "dlo/engine/steady_leases.h"
-#include "dlo/jobs/job_runner.h"
+#include "dlo/nodes/node.h"
 #include "dlo/retries/dependency_office.h"
 #include "dlo/retries/rounds.h"
 #include "dlo/retries/task_desk.h"
@@ -63,6 +65,8 @@ struct ServiceOptions {
   ConsumedSources consumed{};  // queues of others that are handled here
   EntityOptions entities{};    // what is retried when somebody asks for it
   ListRelayed relayed{};       // outbox tables of others whose rows are sent; empty: none
+  /// Not empty: one of several on this office, which leads when it is told to.
+  std::function<NodeStatus()> node{};
 };
 
 /// All resources over one office and, if there are any, its queues. References outlive it.
@@ -98,6 +102,15 @@ class Service {
   /// Redirects to what is not there: nothing they are about could be sent.
   [[nodiscard]] std::vector<Error> lost_redirects() const;
 
+  /// For one of several: it does what is done once, written on this term, until it is told to
+  /// `yield`.
+  void lead(std::uint64_t term);
+  void yield();
+  [[nodiscard]] bool leads() const { return duties_->are_ours(); }
+  /// Looks at what others may have written: what falls due, who may still ask, which queues there
+  /// are, what is paused or closed by hand, who waits for whom, jobs.
+  void look_at_others();
+
   /// Answers everybody who waits for messages or listens to events; what comes in is still served.
   void stop_waiting();
   /// Finishes what was taken in.
@@ -110,6 +123,12 @@ class Service {
   [[nodiscard]] std::vector<RedirectRule> redirects_now() const;
   void make_rounds();
 
+  void look_for_pauses();
+
+  static constexpr std::size_t look_for_alerts = 3;  // of what is done now and then
+  const ConsumedSources consumed_;
+  std::uint64_t seen_ = 0;              // the newest change that was looked at
+  std::map<std::string, bool> pauses_;  // of consumed sources, as last seen
   DueTimer timer_;
   SteadyLeases steady_;
   SchedulingOffice scheduling_;
@@ -132,9 +151,8 @@ class Service {
   Events events_;
   RetryWaits waits_;
   std::unique_ptr<QueueHall> hall_;
-  std::unique_ptr<JobRunner> runner_;
   std::unique_ptr<Retries> retries_;
-  EffectKeepers owners_;
+  std::unique_ptr<Duties> duties_;
   std::unique_ptr<Front> front_;
 };
 
