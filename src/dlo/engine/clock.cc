@@ -31,6 +31,15 @@ Millis SystemClock::next_offset(Millis in_use, Millis truth, Millis since) noexc
   return std::max(truth, in_use - since / 2);
 }
 
+void SystemClock::follow(Millis ahead_of_steady) noexcept {
+  followed_.store(ahead_of_steady.count());
+  follows_.store(true);
+}
+
+Millis SystemClock::own_offset() noexcept {
+  return Millis{wall_millis() - steady_millis()};
+}
+
 TimePoint SystemClock::now() const noexcept {
   return wall_at(steady_millis());
 }
@@ -39,7 +48,7 @@ TimePoint SystemClock::wall_at(std::int64_t steady) const noexcept {
   std::int64_t due = look_again_.load(std::memory_order_relaxed);
   if (steady >= due && look_again_.compare_exchange_strong(due, steady + look_every)) {
     const Millis since{steady - due + look_every};
-    const Millis truth{wall_millis() - steady};
+    const Millis truth{follows_.load() ? followed_.load() : wall_millis() - steady};
     offset_.store(next_offset(Millis{offset_.load()}, truth, since).count());
   }
   const std::int64_t answer = steady + offset_.load(std::memory_order_relaxed);

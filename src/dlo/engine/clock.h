@@ -44,6 +44,13 @@ class SystemClock final : public Clock {
   void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
                   TimePoint deadline) const override;
 
+  /// From now on this is the wall clock: another one, that several machines share, which is ahead
+  /// of the steady clock by so much. What the machine's own shows does not matter any more. Told
+  /// again when it was measured again.
+  void follow(Millis ahead_of_steady) noexcept;
+  /// What the machine's own wall clock is ahead of the steady one by, now.
+  [[nodiscard]] static Millis own_offset() noexcept;
+
   /// The rule behind `now()`, by itself: the offset between steady and wall time to use from now
   /// on, given the one in use, the true one and the steady time since the last look.
   [[nodiscard]] static Millis next_offset(Millis in_use, Millis truth, Millis since) noexcept;
@@ -56,6 +63,8 @@ class SystemClock final : public Clock {
   mutable std::atomic<std::int64_t> offset_;      // ... and now
   mutable std::atomic<std::int64_t> look_again_;  // steady milliseconds
   mutable std::atomic<std::int64_t> last_{0};     // what now() answered last
+  std::atomic<std::int64_t> followed_{0};         // the truth, if it
+  std::atomic<bool> follows_{false};
 };
 
 /// Time that moves only when a test says so. Waiters look again as soon as it has moved.
