@@ -135,20 +135,50 @@ QueueConsumer::~QueueConsumer() {
 }
 
 Result<void> QueueConsumer::start(bool paused) {
+  auto owed = all_owed();
+  if (!owed) return owed.error();
+  wants_pause_ = paused;
+  thread_ = std::thread([this] { run(); });
+  const std::lock_guard lock(owing_mutex_);
+  begin_sending(std::move(*owed));
+  return {};
+}
+
+Result<std::vector<RecordId>> QueueConsumer::all_owed() const {
+  std::vector<RecordId> all;
   std::string after;
   while (copies_ != nullptr) {
-    auto page = copies_->find_owed(parts_.office, after, owed_page);
+    const auto page = copies_->find_owed(parts_.office, after, owed_page);
     if (!page) return page.error();
     if (page->empty()) break;
     after = to_string(page->back());
-    owed_.insert(owed_.end(), page->begin(), page->end());
+    all.insert(all.end(), page->begin(), page->end());
   }
-  wants_pause_ = paused;
-  thread_ = std::thread([this] { run(); });
-  if (!owed_.empty()) {
-    owing_ = std::jthread([this](const std::stop_token& stop) { send_owed(stop); });
+  return all;
+}
+
+void QueueConsumer::begin_sending(std::vector<RecordId> owed) {
+  if (owed.empty()) return;
+  owed_ = std::move(owed);
+  sending_owed_.store(true);
+  owing_ = std::jthread([this](const std::stop_token& stop) {
+    send_owed(stop);
+    sending_owed_.store(false);
+  });
+}
+
+void QueueConsumer::look_for_owed() {
+  const std::lock_guard lock(owing_mutex_);
+  if (sending_owed_.load() || stopped_owing_) return;
+  const auto found = all_owed();
+  if (!found) return;
+  std::set<RecordId> now(found->begin(), found->end());
+  std::vector<RecordId> left;
+  for (const RecordId& each : seen_owed_) {
+    if (now.contains(each)) left.push_back(each);
   }
-  return {};
+  seen_owed_ = std::move(now);
+  begin_sending(std::move(left));
 }
 
 void QueueConsumer::ask_to_stop() {
@@ -159,6 +189,10 @@ void QueueConsumer::ask_to_stop() {
 
 void QueueConsumer::stop() {
   ask_to_stop();
+  {
+    const std::lock_guard lock(owing_mutex_);
+    stopped_owing_ = true;
+  }
   if (owing_.joinable()) {
     owing_.request_stop();
     owing_.join();

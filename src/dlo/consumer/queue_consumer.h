@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,6 +72,10 @@ class QueueConsumer {
   /// there.
   void pause(bool paused);
 
+  /// Copies that were owed at the last call already are sent: whoever owed them, another program on
+  /// this office perhaps, is gone. For one of several, once in a while.
+  void look_for_owed();
+
   /// From now on these rules decide.
   void use(std::shared_ptr<const RuleBook> rules);
   [[nodiscard]] ConsumerStatus status() const;
@@ -81,6 +87,8 @@ class QueueConsumer {
   void open_lines();
   void close_lines();
   void send_owed(const std::stop_token& stop);
+  [[nodiscard]] Result<std::vector<RecordId>> all_owed() const;
+  void begin_sending(std::vector<RecordId> owed);  // under `owing_mutex_`
   [[nodiscard]] std::shared_ptr<const RuleBook> rules() const;
   void changed();
   [[nodiscard]] ConsumerState state_now(const consumer::Troubles::Seen& seen) const;
@@ -90,7 +98,11 @@ class QueueConsumer {
   Parts parts_;
   consumer::Troubles troubles_;
   std::unique_ptr<DeadLetterCopies> copies_;
-  std::vector<RecordId> owed_;  // when it was started
+  std::mutex owing_mutex_;
+  bool stopped_owing_ = false;
+  std::set<RecordId> seen_owed_;  // by the last look
+  std::vector<RecordId> owed_;    // of `owing_`, while it sends
+  std::atomic<bool> sending_owed_{false};
 
   mutable std::mutex mutex_;
   std::condition_variable moved_;
