@@ -66,7 +66,8 @@ Relay::Relay(RelayOptions options, Parts parts)
       send_(std::move(parts.send)),
       together_(std::move(parts.together)),
       told_(std::move(parts.told)),
-      table_(options_.address, options_.shape, options_.name),
+      table_(options_.address, options_.shape, options_.name,
+             std::max(outbox::Table::usual_silence, options_.poll * 3)),
       judge_(office_, parts.rules, std::move(parts.origin), options_.name, table_.place()),
       notes_(office_, options_.name) {}
 
@@ -252,6 +253,7 @@ void Relay::carry_out(Batch& batch, const Row& row, Judgement judgement) {
 bool Relay::send_all(Batch& batch, const std::stop_token& stop) {
   std::vector<std::size_t> open = batch.to_send;
   while (!open.empty() && !stop.stop_requested()) {
+    table_.be_sure(std::chrono::steady_clock::now());
     std::vector<std::size_t> wave;
     std::vector<std::size_t> later;
     std::set<std::string_view> keys;

@@ -33,6 +33,7 @@ const std::string count_members =
 const std::string take_bucket = "SELECT pg_try_advisory_lock($1)";
 const std::string leave_bucket = "SELECT pg_advisory_unlock($1)";
 constexpr std::string_view lock_not_available = "55P03";
+constexpr std::chrono::seconds sure_for{5};   // well before the server loses patience
 constexpr std::size_t longest_error = 2'000;  // as document 001 keeps it (R1-6)
 
 /// What a column of type text can hold.
@@ -57,14 +58,17 @@ std::size_t fair_share(std::int64_t members) {
 
 }  // namespace
 
-Table::Table(const std::string& address, Shape shape, std::string outbox)
+Table::Table(const std::string& address, Shape shape, std::string outbox,
+             std::chrono::milliseconds silence)
     : configured_(std::move(shape)),
       outbox_(std::move(outbox)),
       shape_(configured_),
       locks_(postgres::advisory_lock("dlo outbox " + quoted(configured_.schema) + "." +
                                      quoted(configured_.table)) &
              ~std::int64_t{0xFF}),
-      link_(address, settings, [this](Connection& connection) { greet(connection); }) {}
+      link_(address,
+            settings + "; SET idle_session_timeout = '" + std::to_string(silence.count()) + "ms'",
+            [this](Connection& connection) { greet(connection); }) {}
 
 int Table::process() noexcept {
   Connection* connection = link_.current();
@@ -97,11 +101,23 @@ void Table::prepare(std::chrono::steady_clock::time_point now) {
   Connection& connection = link_.use();
   if (now < share_again_) return;
   share_again_ = now + between_shares;
+  sure_until_ = now + sure_for;
   const std::int64_t members =
       connection.ask(count_members, Params(locks_ + buckets)).front().number(0);
   const std::size_t fair = fair_share(members);
   leave_some(connection, fair);
   take_some(connection, fair);
+}
+
+void Table::be_sure(std::chrono::steady_clock::time_point now) {
+  if (now < sure_until_) return;
+  Connection* const connection = link_.current();
+  if (connection == nullptr) {
+    throw postgres::Failed{Error{Code::unavailable, "outbox.table", "the connection was lost"},
+                           postgres::Trouble::lost, ""};
+  }
+  (void)connection->ask("SELECT 1");
+  sure_until_ = now + sure_for;
 }
 
 void Table::leave_some(Connection& connection, std::size_t fair) {

@@ -39,13 +39,20 @@ struct FailedRow {
 /// those of one that is gone. Everything throws `postgres::Failed`. Belongs to one thread.
 class Table {
  public:
-  Table(const std::string& address, Shape shape, std::string outbox);
+  /// A relay that says nothing for `silence` has lost its share: the server ends its connection, so
+  /// one that stands still holds up nobody's rows.
+  Table(const std::string& address, Shape shape, std::string outbox,
+        std::chrono::milliseconds silence = usual_silence);
+  static constexpr std::chrono::milliseconds usual_silence{30'000};
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
   /// Connects if need be and looks after the share, about once in `between_shares`.
   void prepare(std::chrono::steady_clock::time_point now);
   static constexpr std::chrono::milliseconds between_shares{1'000};
+
+  /// Throws if what was read may be somebody else's by now: a long time passed without a word.
+  void be_sure(std::chrono::steady_clock::time_point now);
 
   [[nodiscard]] std::vector<Row> read(const Wanted& wanted);
   /// They are sent. Answers which of them the table still has as to be sent: somebody holds them.
@@ -83,6 +90,7 @@ class Table {
   std::int64_t locks_;  // the first of them; members share the one behind the last
   std::vector<std::int64_t> owned_;
   std::chrono::steady_clock::time_point share_again_{};
+  std::chrono::steady_clock::time_point sure_until_{};
   postgres::Link link_;  // last: its greeting uses the rest
 };
 
