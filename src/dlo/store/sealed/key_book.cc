@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* where = "vault.key_book";
 constexpr std::size_t at_once = 500;
+constexpr const char* first_key = "first_data_key";
 
 Error no_key_file(const std::vector<WrappedKey>& keys) {
   const auto newest = std::max_element(
@@ -31,7 +32,9 @@ Result<void> put(Office& office, const WrappedKey& key, bool is_new, const char*
                  TimePoint now) {
   PutDocument document{std::string(data_key_kind), to_string(key.id), to_text(key), std::nullopt};
   if (is_new) document.expected_version = 0;
-  const std::vector<Change> changes{std::move(document), audit_of(act, key, now)};
+  std::vector<Change> changes{std::move(document), audit_of(act, key, now)};
+  // Of several programs that open an empty office at once, one makes its first key.
+  if (is_new && key.serial == 1) changes.emplace_back(PutDocument{first_key, first_key, "{}", 0});
   const auto done = office.apply(changes);
   if (!done) return done.error();
   return {};
@@ -67,7 +70,8 @@ Result<std::optional<Vault>> open_vault(Office& office, const VaultRequest& requ
   if (!keys) return keys.error();
   if (keys->empty()) {
     if (request.ring == nullptr || !request.may_write) return std::optional<Vault>{};
-    if (auto added = add_data_key(office, request); !added) return added.error();
+    const auto added = add_data_key(office, request);
+    if (!added && added.error().code != Code::conflict) return added.error();
     keys = read_data_keys(office);
     if (!keys) return keys.error();
   }
