@@ -183,6 +183,9 @@ class Consumers::Running {
       if (each->settings.source == source) each->consumer->pause(paused);
     }
   }
+  void look_for_owed() {
+    for (const auto& each : all_) each->consumer->look_for_owed();
+  }
   void ask_to_stop() {
     for (const auto& each : all_) each->consumer->ask_to_stop();
   }
@@ -301,6 +304,7 @@ class Consumers::Running {
   static Result<void> use(const ProfileBook&) { return {}; }
   [[nodiscard]] static std::vector<api::ConsumedSource> list() { return {}; }
   static void pause(const std::string&, bool) {}
+  static void look_for_owed() {}
   static void ask_to_stop() {}
   static void stop() {}
 };
@@ -330,6 +334,10 @@ std::vector<api::ConsumedSource> Consumers::list() const {
 
 void Consumers::pause(const std::string& source, bool paused) {
   if (running_ != nullptr) running_->pause(source, paused);
+}
+
+void Consumers::look_for_owed() {
+  if (running_ != nullptr) running_->look_for_owed();
 }
 
 void Consumers::ask_to_stop() {

@@ -57,6 +57,8 @@ class Consumers {
   [[nodiscard]] Result<void> use(const ProfileBook& rules);
   [[nodiscard]] std::vector<api::ConsumedSource> list() const;
   void pause(const std::string& source, bool paused);
+  /// Copies that a node which is gone still owed.
+  void look_for_owed();
   void ask_to_stop();
   void stop();
 

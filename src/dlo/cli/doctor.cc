@@ -136,6 +136,21 @@ void check_clock(Findings& findings, const JsonValue& me, TimePoint asked, TimeP
   }
 }
 
+/// Of several servers on one office: which one answers, and who leads.
+void check_node(Findings& findings, const JsonValue& alive) {
+  const std::string node = text_of(alive, "node");
+  if (node.empty()) return;  // it is alone
+  const std::string leader = text_of(alive, "leader");
+  if (is_true(alive, "leads")) {
+    findings.ok("node", node + " answers, and leads");
+  } else if (!leader.empty()) {
+    findings.ok("node", node + " answers; " + leader + " leads");
+  } else {
+    findings.warn("node", node + " answers; nobody leads at the moment",
+                  "jobs, retention and alerts wait; if it lasts, look at the servers' output");
+  }
+}
+
 /// What the token that was given is for. False: it is good for nothing, and neither is what else
 /// would be asked with it.
 bool check_me(Findings& findings, Client& client, Context& context, bool& narrow) {
@@ -323,6 +338,7 @@ int doctor(Context& context, const DoctorArguments& arguments) {
     return findings.end();
   }
   findings.ok("server", (*client)->name() + " answers");
+  check_node(findings, alive->value);
   bool narrow = false;
   if (check_me(findings, **client, context, narrow)) {
     check_description(findings, **client);

@@ -83,7 +83,8 @@ Result<OpenedOffice> open_in_directory(const std::string& directory, const Openi
 Result<OpenedOffice> open_in_database(const std::string& address, const Opening& opening,
                                       bool index_payloads) {
   auto options = options_of<PostgresOptions>(opening, index_payloads);
-  options.serves_as = opening.serves_as.empty() ? "dlo" : opening.serves_as;
+  if (opening.hints_as.empty()) options.serves_as = "dlo";
+  options.hints_as = opening.hints_as;
   options.escorts = opening.escorts;
   auto office = PostgresOffice::open(address, options);
   if (!office) return office.error();

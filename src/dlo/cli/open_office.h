@@ -38,7 +38,9 @@ struct OfficeSettings {
 struct Opening {
   bool read_only = false;
   std::vector<std::string> unsearched_payloads{};
-  std::string serves_as{};  // told to others who come while it is open; empty: this program's name
+  /// Not empty: a server that shares an office in a database with others, and hints to them under
+  /// this name. Empty: whoever writes is alone with it.
+  std::string hints_as{};
   std::shared_ptr<const postgres::Escorts>
       escorts{};  // what is committed with records, in a database
 };

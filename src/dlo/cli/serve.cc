@@ -16,6 +16,7 @@
 #include "dlo/cli/consumers.h"
 #include "dlo/cli/entity_effects.h"
 #include "dlo/cli/last_look.h"
+#include "dlo/cli/membership.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/open_queues.h"
 #include "dlo/cli/outboxes.h"
@@ -88,17 +89,12 @@ void raise_descriptor_limit() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string node_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "local";
-}
-
 /// What the configuration says of the service.
 api::ServiceOptions service_options(const Context& context, const Config& config,
                                     const OpenedOffice& opened, const std::string& host) {
   api::ServiceOptions chosen;
   chosen.tokens_always = !is_loopback(host);
-  chosen.origin.node = node_name();
+  chosen.origin.node = node_name(config);
   chosen.version = context.version;
   chosen.rules = config.rules;
   chosen.redirects = config.redirects;
@@ -137,6 +133,7 @@ struct Running {
   const Clock& clock;
   Outboxes& outboxes;
   Consumers& consumers;
+  Membership& membership;
 };
 
 /// Serves until a signal ends it; SIGHUP reads the configuration again.
@@ -155,6 +152,7 @@ void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, R
     }
     context.out << "Stopping on " << (number == SIGINT ? "SIGINT" : "SIGTERM") << "." << std::endl;
     running.consumers.ask_to_stop();
+    running.membership.stop();  // another one need not wait
     running.service.stop_waiting();
     running.server.stop(drain);
   });
@@ -199,8 +197,11 @@ Outboxes::Parts outbox_parts(api::Service& service, const Clock& clock, const Or
 /// Serves what was opened, with every word of the configuration checked.
 int serve_office(Context& context, const ServeArguments& arguments, const Config& config,
                  const HttpOptions& options, Signals& signals, OpenedOffice& opened,
-                 std::shared_ptr<postgres::Escorts> escorts, Kept& kept) {
-  const SystemClock clock;
+                 std::shared_ptr<postgres::Escorts> escorts, Membership& membership,
+                 Kept& kept) {
+  SystemClock clock;
+  const auto shared = membership.share_clock(clock, config.duration("workflow.lease"));
+  if (!shared) return fail(context, shared.error());
   api::ServiceOptions chosen = service_options(context, config, opened, options.host);
   report_office_trouble(context, chosen);
   auto retries = retry_settings(config);
@@ -227,6 +228,7 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   SourceTimers timers(*opened.office, clock, config.consumers.size());
   Consumers consumers;
   chosen.consumed = consumed_sources(config, consumers);
+  chosen.node = membership.says();
   api::Service service(timers.office(), queues->queues.get(), clock, chosen);
   for (const Error& trouble : service.troubles()) {
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
@@ -252,8 +254,9 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   const auto consuming =
       consumers.start(context, config, {service.office(), timers, clock, chosen.origin});
   if (!consuming) return fail(context, consuming.error());
+  membership.start(context, {config, service, clock, timers, consumers});
   run_until_stopped(context, signals, reloader,
-                    {service, **server, *opened.office, clock, outboxes, consumers},
+                    {service, **server, *opened.office, clock, outboxes, consumers, membership},
                     config.duration("server.drain"));
   consumers.stop();
   collectors.stop();
@@ -283,7 +286,11 @@ int serve(Context& context, const ServeArguments& arguments) {
   const TimePoint now = SystemClock().now();
   Opening keeping;
   keeping.unsearched_payloads = config.places("search.unsearched_payloads");
-  keeping.serves_as = "dlo serve on " + node_name();
+  if (const auto named = check_node_name(config.text("server.node")); !named) {
+    return fail(context, named.error());
+  }
+  Membership membership(config);
+  keeping.hints_as = membership.hints_as();
   auto escorts = outbox_escorts(config);
   keeping.escorts = escorts;
   auto opened = open_office(context.data, keeping, office_settings(config), now);
@@ -295,7 +302,7 @@ int serve(Context& context, const ServeArguments& arguments) {
   LastLook last_look(context.data);
   Kept kept;
   const int ended = serve_office(context, arguments, config, *options, signals, *opened,
-                                 std::move(escorts), kept);
+                                 std::move(escorts), membership, kept);
   if (opened->place.empty()) last_look.ask(*opened->office);
   opened->office.reset();  // what is still in its log goes into its file, unless that is damaged
   if (ended != exit_ok) return ended;

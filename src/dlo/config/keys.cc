@@ -29,6 +29,7 @@ std::vector<ConfigKey> server_keys() {
       {"queues", choice, "data", "Where queues are: in the directory `data`, or in the database of `office`, where every server on it hands out their messages", 0, 0,
        {"data", "office"}},
       {"server.listen", address, "127.0.0.1:8080", "Where to listen; port 0 takes any free one"},
+      {"server.node", text, "", "Name of this server among several on one office, shown to others; otherwise that of its machine"},
       {"server.plain_http", flag, "false", "Listen beyond loopback without encryption"},
       {"server.io_threads", count, "1", "Threads that read and write", 1, 64},
       {"server.workers", count, "8", "Threads for quick requests; most of them wait for a sync", 1, 256},
