@@ -47,10 +47,13 @@ TEST_F(OfficeInADatabase, IsServedByTheNextNodeWhenTheFirstIsKilled) {
     ASSERT_EQ(sent.status, 201) << sent.body;
     EXPECT_EQ(run_dlo({"list", "--data", one.path()}).code, 0) << "commands find their server";
 
-    const Ended second = run_dlo(serving(two));
-    EXPECT_EQ(second.code, 1);
-    EXPECT_NE(second.err.find("is served by 'dlo serve on "), std::string::npos) << second.err;
-    EXPECT_EQ(second.err.find("postgresql://"), std::string::npos) << "it may hold a password";
+    ASSERT_TRUE(eventually([&] { return client.ask("GET", "/healthz").has("\"leads\":true"); }));
+    const Ended beside =
+        run_shell("DLO_OFFICE='" + database->address() + "' dlo archive --where status:open --yes",
+                  two.path());
+    EXPECT_EQ(beside.code, 1);
+    EXPECT_NE(beside.err.find("is served by 'dlo serve on "), std::string::npos) << beside.err;
+    EXPECT_EQ(beside.err.find("postgresql://"), std::string::npos) << "it may hold a password";
     EXPECT_EQ(first.stop(SIGKILL), -SIGKILL);
   }
   Running second(serving(two));

@@ -152,13 +152,13 @@ TEST_F(ServersOnOneOffice, ATokenThatIsRevokedAtOneIsRefusedByAnotherAfterItsLoo
   Server& ann = join("ann");
   Server& bob = join("bob");
   const Told boss = ann.ask("POST", "/v1/tokens", R"({"name":"boss","role":"admin"})");
-  const std::vector<HttpHeader> by_boss{{"Authorization", "Bearer " + boss.at("token")}};
+  const std::vector<HttpHeader> by_boss{{"Authorization", "Bearer " + boss.at("secret")}};
   const Told guest = ann.ask("POST", "/v1/tokens", R"({"name":"guest","role":"reader"})", by_boss);
   ASSERT_EQ(guest.status(), 201) << guest;
-  const std::vector<HttpHeader> by_guest{{"Authorization", "Bearer " + guest.at("token")}};
+  const std::vector<HttpHeader> by_guest{{"Authorization", "Bearer " + guest.at("secret")}};
   bob.service.look_at_others();
   EXPECT_EQ(bob.ask("GET", "/v1/stats", "", by_guest).status(), 200);
-  ASSERT_EQ(ann.ask("DELETE", "/v1/tokens/" + guest.at("id"), "", by_boss).status(), 200);
+  ASSERT_EQ(ann.ask("DELETE", "/v1/tokens/" + guest.at("token.id"), "", by_boss).status(), 200);
   bob.service.look_at_others();
   EXPECT_EQ(bob.ask("GET", "/v1/stats", "", by_guest).status(), 401);
 }
