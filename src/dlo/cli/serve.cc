@@ -197,8 +197,7 @@ Outboxes::Parts outbox_parts(api::Service& service, const Clock& clock, const Or
 /// Serves what was opened, with every word of the configuration checked.
 int serve_office(Context& context, const ServeArguments& arguments, const Config& config,
                  const HttpOptions& options, Signals& signals, OpenedOffice& opened,
-                 std::shared_ptr<postgres::Escorts> escorts, Membership& membership,
-                 Kept& kept) {
+                 std::shared_ptr<postgres::Escorts> escorts, Membership& membership, Kept& kept) {
   SystemClock clock;
   const auto shared = membership.share_clock(clock, config.duration("workflow.lease"));
   if (!shared) return fail(context, shared.error());
