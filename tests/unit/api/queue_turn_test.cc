@@ -11,6 +11,7 @@
 #include "unit/api/round.h"
 
 #include "dlo/api/queue_hall.h"
+#include "dlo/broker/embedded/embedded_queues.h"
 #include "dlo/store/memory/memory_office.h"
 
 namespace dlo::api {
