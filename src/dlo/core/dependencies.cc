@@ -28,10 +28,10 @@ std::vector<std::string> way_to(const std::string& last,
 
 }  // namespace
 
-Awaited awaited(std::optional<Status> status) noexcept {
+Awaited awaited(std::optional<Status> status, bool has_resolution) noexcept {
   if (!status) return Awaited::unknown;
-  if (*status == Status::resolved) return Awaited::succeeded;
-  return is_closed(*status) ? Awaited::gone : Awaited::open;
+  if (!is_closed(*status)) return Awaited::open;
+  return *status == Status::resolved || has_resolution ? Awaited::succeeded : Awaited::gone;
 }
 
 TimePoint deadline_of(TimePoint reported_at, Millis timeout) noexcept {

@@ -22,11 +22,12 @@ namespace dlo {
 enum class Awaited : std::uint8_t {
   unknown,    // nobody reported it, or it was removed
   open,       // it failed, and may still succeed
-  succeeded,  // resolved, however
-  gone,       // archived, discarded or expired: it will not succeed any more
+  succeeded,  // resolved, however, and perhaps put away afterwards
+  gone,       // archived, discarded or expired unresolved: it will not succeed any more
 };
-/// By the status of its newest record; empty: there is none.
-[[nodiscard]] Awaited awaited(std::optional<Status> status) noexcept;
+/// By the status of its newest record; empty: there is none. `has_resolution`: the record says how
+/// it was resolved, which one that is open again does not.
+[[nodiscard]] Awaited awaited(std::optional<Status> status, bool has_resolution) noexcept;
 
 struct Prerequisite {
   std::string task;

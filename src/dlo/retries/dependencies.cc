@@ -68,6 +68,19 @@ std::vector<RecordHead> heads_of(Office& office, std::vector<RecordId> ids) {
   return page ? std::move(page->rows) : std::vector<RecordHead>{};
 }
 
+/// A head does not say how its record was resolved: those that are put away are read whole.
+Result<Awaited> state_of(Office& office, const std::string& source, const std::string& task) {
+  const auto newest = newest_of(office, source, task);
+  if (!newest) return newest.error();
+  if (!*newest) return awaited(std::nullopt, false);
+  const Status status = (*newest)->status;
+  if (awaited(status, false) != Awaited::gone) return awaited(status, false);
+  const auto detail = office.get((*newest)->id);
+  if (!detail && detail.error().code != Code::not_found) return detail.error();
+  if (!detail) return awaited(std::nullopt, false);  // removed meanwhile
+  return awaited(detail->record.status, detail->record.resolution.has_value());
+}
+
 bool waited(const RecordHead& head) {
   return is_closed(head.status) && (head.reason == waits_reason || head.reason == blocked_reason);
 }
@@ -222,10 +235,9 @@ DependencyVerdict Dependencies::written(Ticket ticket, bool merged) {
 Result<DependencyVerdict> Dependencies::verdict_on(const Held& held) {
   std::vector<Prerequisite> tasks;
   for (const std::string& task : held.tasks) {
-    const auto newest = newest_of(office_, held.source, task);
-    if (!newest) return newest.error();
-    const auto status = *newest ? std::optional((*newest)->status) : std::nullopt;
-    tasks.push_back({task, awaited(status)});
+    const auto state = state_of(office_, held.source, task);
+    if (!state) return state.error();
+    tasks.push_back({task, *state});
   }
   return judge(tasks, held.reported_at, timeout_, clock_.now());
 }

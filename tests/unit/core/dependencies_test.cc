@@ -77,10 +77,16 @@ INSTANTIATE_TEST_SUITE_P(Rules, Dependencies, ::testing::ValuesIn<Row>({
 // clang-format on
 
 TEST(DependencyStates, AResolvedTaskSucceededAndWhatWasGivenUpIsGone) {
-  EXPECT_EQ(awaited(std::nullopt), unknown);
+  EXPECT_EQ(awaited(std::nullopt, false), unknown);
   for (const Status status : all_statuses()) {
     const Awaited wanted = status == Status::resolved ? succeeded : is_closed(status) ? gone : open;
-    EXPECT_EQ(awaited(status), wanted) << name_of(status);
+    EXPECT_EQ(awaited(status, false), wanted) << name_of(status);
+  }
+}
+
+TEST(DependencyStates, ATaskThatWasResolvedSucceededWhereverItWasPutAfterwards) {
+  for (const Status status : all_statuses()) {
+    EXPECT_EQ(awaited(status, true), is_closed(status) ? succeeded : open) << name_of(status);
   }
 }
 

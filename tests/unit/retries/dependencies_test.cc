@@ -140,6 +140,15 @@ TEST_P(DependenciesTest, OneThatSucceededBeforeIsNotWaitedFor) {
   EXPECT_EQ(run(), Names{"b"});
 }
 
+TEST_P(DependenciesTest, OneThatSucceededAndWasPutAwayBeforeIsNotWaitedFor) {
+  report("a");
+  run();
+  must(book().archive("a"));
+  ASSERT_EQ(task("a").status, Status::archived);
+  EXPECT_EQ(report("b", {"a"}).waits_for, Names{});
+  EXPECT_EQ(run(), Names{"b"});
+}
+
 TEST_P(DependenciesTest, ATaskMayBeReportedBeforeTheOneItWaitsFor) {
   report("b", {"a"});
   clock.advance(23h);
