@@ -13,6 +13,17 @@ std::string secret_in(const std::string& out) {
   return out.substr(0, out.find('\n'));
 }
 
+// Whoever makes the first token locks the others out, and himself with it: he is told.
+TEST(Scenario, TheFirstTokenThatIsNoAdminsIsMadeWithAWarning) {
+  const TemporaryDirectory place;
+  const auto first = run_dlo({"token", "create", "graphs", "--data", place.path()});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_NE(first.err.find("--role admin --data DIR"), std::string::npos) << first.err;
+  const auto second = run_dlo({"token", "create", "others", "--data", place.path()});
+  ASSERT_EQ(second.code, 0) << second.err;
+  EXPECT_EQ(second.err.find("It is the first"), std::string::npos) << second.err;
+}
+
 // A server must not be open to the network by mistake: it wants tokens, then encryption or a word
 // that it is not needed; and then each role may do what it may.
 TEST(Scenario, AServerIsOpenedToOthersOnlyWithTokens) {
@@ -27,6 +38,7 @@ TEST(Scenario, AServerIsOpenedToOthersOnlyWithTokens) {
   EXPECT_NE(admin.err.find("shown this once"), std::string::npos) << admin.err;
   const auto reader = run_dlo({"token", "create", "graphs", "--data", place.path()});
   ASSERT_EQ(reader.code, 0) << reader.err;
+  EXPECT_EQ(reader.err.find("nobody has one of an admin"), std::string::npos) << reader.err;
 
   const auto plain = run_dlo({"serve", "--data", place.path(), "--listen", everywhere});
   EXPECT_EQ(plain.code, 1);

@@ -30,6 +30,12 @@ Table token_table(const Context& context, const std::vector<JsonValue>& tokens) 
   return table;
 }
 
+/// Nobody needs a token as long as there is none. Who may not look has one already.
+bool is_open_to_everybody(Client& client) {
+  const auto reply = ask_for(client, {"GET", "/v1/tokens"});
+  return reply && member(reply->value, "tokens").items.empty();
+}
+
 }  // namespace
 
 int token_create(Context& context, const TokenArguments& arguments) {
@@ -43,6 +49,7 @@ int token_create(Context& context, const TokenArguments& arguments) {
   if (arguments.rate > 0) json.member("rate", std::uint64_t{arguments.rate});
   if (arguments.max_body > 0) json.member("max_body", arguments.max_body);
   json.end_object();
+  const bool was_open = is_open_to_everybody(**client);
   const auto reply = ask_for(**client, {"POST", "/v1/tokens", json.take()});
   if (!reply) return refuse(context, reply.error());
   const JsonValue& token = member(reply->value, "token");
@@ -51,6 +58,11 @@ int token_create(Context& context, const TokenArguments& arguments) {
               << ", role " << text_of(token, "role") << ", " << state_of(token, context)
               << ". It is shown this once; use it as `Authorization: Bearer …`, or keep it in a "
                  "file for --token-file.\n";
+  if (was_open && text_of(token, "role") != "admin") {
+    context.err << "It is the first: from now on everybody needs a token, and nobody has one of "
+                   "an admin. Where a server runs, stop it; then `dlo token create NAME --role "
+                   "admin --data DIR` makes one.\n";
+  }
   if (is_for_people(context)) {
     context.out << text_of(reply->value, "secret") << "\n";
   } else if (context.format == Format::id) {
