@@ -101,7 +101,8 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
                                       (retries_ != nullptr && retries_->runs()) ||
                                       std::ranges::find(handled, source) != handled.end();
                              },
-                             desk_.shelf(), waits_}));
+                             desk_.shelf(), waits_,
+                             options.retries.enabled && !options.retries.processor}));
   append(routes, edit_routes(office));
   append(routes, recipe_routes(office));
   append(routes, group_routes(office));

@@ -309,8 +309,10 @@ TEST_F(RetriesTest, WithoutAProcessorTasksAreKeptAndWait) {  // S2-13, S2-34
   clock_.advance(1h);
   EXPECT_EQ(status_of(id), "pending");
   EXPECT_EQ(lines, std::vector<std::string>{"DLQ retry processor disabled in configuration"});
-  EXPECT_EQ(say("POST", "/v1/dead-letters/" + id + "/retry", "{}").status(), 409)
-      << "nobody would run it";
+  const Told refused = say("POST", "/v1/dead-letters/" + id + "/retry", "{}");
+  EXPECT_EQ(refused.status(), 409) << "nobody would run it";
+  EXPECT_TRUE(refused.says("`workflow.retry_processor` is false")) << refused;
+  EXPECT_FALSE(refused.says("declare")) << refused;
 }
 
 TEST_F(RetriesTest, StartSaysTheIntervalAndStopSaysThatItStopped) {  // S2-36
