@@ -9,7 +9,7 @@ namespace {
 // A holder that was killed leaves within moments: whoever is started again at once finds it free.
 const std::string wait_shortly = "SELECT set_config('lock_timeout', '2s', false)";
 const std::string wait_as_usual = "SELECT set_config('lock_timeout', '15s', false)";
-const std::string lock = "SELECT pg_advisory_lock($1)";
+const std::string take_lock = "SELECT pg_advisory_lock($1)";
 constexpr std::string_view lock_not_available = "55P03";
 // The lock's 64 bits show as two halves.
 const std::string find_holder =
@@ -46,7 +46,7 @@ bool Seat::try_take(Connection& connection) const {
   (void)connection.ask(wait_shortly, Params(), Plan::once);
   bool taken = true;
   try {
-    (void)connection.ask(lock, Params(lock_), Plan::once);
+    (void)connection.ask(take_lock, Params(lock_), Plan::once);
   } catch (const Failed& failed) {
     if (failed.state != lock_not_available) throw;
     taken = false;
