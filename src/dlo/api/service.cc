@@ -170,8 +170,8 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
         });
       },
       &curtain_});
-  make_rounds();
   if (!options.node) duties_->begin(std::nullopt);  // there is nobody else
+  make_rounds();  // whose first look asks whose duties they are
 }
 
 void Service::make_rounds() {
