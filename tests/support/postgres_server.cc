@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <random>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
@@ -15,16 +16,25 @@ ServerScript script() {
   return {"postgres", DLO_POSTGRES_CLUSTER};
 }
 
-int free_port() {
+bool is_free(std::uint16_t port) {
   const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  (void)::bind(probe, reinterpret_cast<const sockaddr*>(&address), size);
-  (void)::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size);
+  address.sin_port = ::htons(port);
+  const bool taken = ::bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0;
   ::close(probe);
-  return ::ntohs(address.sin_port);
+  return !taken;
+}
+
+/// Below those the kernel gives to whoever connects somewhere: a server that is down must find its
+/// port free when it comes back.
+std::uint16_t free_port() {
+  std::random_device random;
+  std::uniform_int_distribution<std::uint16_t> any(30'000, 32'767);
+  std::uint16_t port = any(random);
+  while (!is_free(port)) port = any(random);
+  return port;
 }
 
 std::string address_of(const std::string& port, const std::string& database) {
