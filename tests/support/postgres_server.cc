@@ -22,7 +22,8 @@ bool is_free(std::uint16_t port) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
   address.sin_port = ::htons(port);
-  const bool taken = ::bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0;
+  const bool taken =
+      ::bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0;
   ::close(probe);
   return !taken;
 }

@@ -171,7 +171,7 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
       },
       &curtain_});
   if (!options.node) duties_->begin(std::nullopt);  // there is nobody else
-  make_rounds();  // whose first look asks whose duties they are
+  make_rounds();                                    // whose first look asks whose duties they are
 }
 
 void Service::make_rounds() {

@@ -63,6 +63,38 @@ TEST_F(PostgresOutage, AServerThatCrashedIsFoundAgainWithEverythingItAnswered) {
   EXPECT_EQ(office->get(id_of(2)).error().code, Code::not_found);
 }
 
+TEST_F(PostgresOutage, WhoComesWhileACommitIsInDoubtIsToldAtOnce) {
+  const auto office = open();
+  must(office->apply(one(1)));
+  auto person = postgres::Connection(server_->address(), "SET search_path = dlo");
+  person.run("BEGIN");
+  person.run("LOCK TABLE writers IN EXCLUSIVE MODE");
+  std::atomic<bool> is_known{false};
+  std::optional<Code> refused;
+  std::jthread writer([&] {
+    const auto answer = office->apply(one(2));  // sent with its COMMIT, held up by the lock
+    if (!answer) refused = answer.error().code;
+    is_known = true;
+  });
+  auto watcher = postgres::Connection(server_->address(), "");
+  ASSERT_TRUE(eventually([&] {
+    return !watcher
+                .ask(
+                    "SELECT 1 FROM pg_stat_activity WHERE application_name = 'dlo' "
+                    "AND wait_event_type = 'Lock'")
+                .empty();
+  }));
+  server_->crash();
+  const auto answer = office->apply(one(3));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Code::unavailable) << answer.error().detail;
+  EXPECT_FALSE(is_known) << "that one waits until it is known what became of it";
+  server_->start();
+  writer.join();
+  EXPECT_EQ(refused, std::nullopt) << "the server had rolled back, so it was written again";
+  EXPECT_EQ(must(office->get(id_of(2))).record.id, id_of(2));
+}
+
 TEST_F(PostgresOutage, ACrashInTheMiddleOfWritingLosesAndDoublesNothing) {
   const auto office = open();
   std::atomic<bool> stop{false};

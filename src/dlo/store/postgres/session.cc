@@ -282,7 +282,8 @@ void Session::settle_doubt() {
       throw sql::Failed{Error{Code::unavailable, "postgres",
                               "the connection was lost and the server rolled back"},
                         Loss::again};
-    } catch (const Failed&) {
+    } catch (const Failed& failed) {
+      if (failed.trouble == Trouble::lost && tell_of_doubt_) tell_of_doubt_(failed.error);
       std::this_thread::sleep_for(std::chrono::milliseconds{50});
     }
   }

@@ -45,6 +45,10 @@ class Session {
   Session(Link link, const std::string& schema,
           std::function<bool(const std::string&)> searches_payload, std::string hints_as = {});
 
+  /// `tell` is called, in the writer's thread, again and again while the server is not there to say
+  /// what became of a commit.
+  void while_in_doubt(std::function<void(const Error&)> tell) { tell_of_doubt_ = std::move(tell); }
+
   void begin();
   /// What is to be read with the next `look_up`.
   void expect(const Change& change);
@@ -125,6 +129,7 @@ class Session {
   std::vector<std::size_t> must_write_;  // places in the pipeline of compare-and-set updates
   Id128 writer_;                         // whose row in `writers` is ours
   std::int64_t mark_ = 0;
+  std::function<void(const Error&)> tell_of_doubt_;
 };
 
 }  // namespace dlo::postgres

@@ -118,6 +118,7 @@ class GroupWriter {
   [[nodiscard]] Ended try_group(Group group, bool savepoints);
   void announce(Group group);
   bool run_one(Task& task, bool savepoint);
+  void refuse_waiting(const Error& error);
 
   Session& session_;
   mutable std::mutex mutex_;
@@ -158,8 +159,12 @@ inline constexpr int most_tries = 5;
 }  // namespace writing
 
 template <typename Session>
-GroupWriter<Session>::GroupWriter(Session& session)
-    : session_(session), thread_([this] { work(); }) {}
+GroupWriter<Session>::GroupWriter(Session& session) : session_(session) {
+  if constexpr (requires { session_.while_in_doubt({}); }) {
+    session_.while_in_doubt([this](const Error& error) { refuse_waiting(error); });
+  }
+  thread_ = std::thread([this] { work(); });
+}
 
 template <typename Session>
 GroupWriter<Session>::~GroupWriter() {
@@ -196,6 +201,22 @@ void GroupWriter<Session>::work() {
     expected_ = in_hand_ + waiting();
     group.each([](Task& task) { task.done_.release(); });
   }
+}
+
+/// Nothing of theirs was begun: they need not wait until it is known what became of the others.
+template <typename Session>
+void GroupWriter<Session>::refuse_waiting(const Error& error) {
+  Group refused;
+  {
+    const std::lock_guard lock(mutex_);
+    refused.first = std::exchange(first_, nullptr);
+    last_ = nullptr;
+    waiting_ = 0;
+  }
+  refused.each([&](Task& task) {
+    task.fail([&] { return error; });
+    task.done_.release();
+  });
 }
 
 template <typename Session>
