@@ -213,6 +213,10 @@ std::string to_utf8(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());
   for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t ascii = ascii_run(bytes, at);
+    out += bytes.substr(at, ascii - at);
+    at = ascii;
+    if (at == bytes.size()) break;
     const Sequence sequence = sequence_at(bytes, at);
     out += sequence.ok ? bytes.substr(at, sequence.length) : std::string_view("\xEF\xBF\xBD");
     at += sequence.length;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "dlo/core/byte_class.h"
 #include "dlo/core/encoding.h"
 #include "dlo/core/field_hash.h"
 #include "dlo/core/spelling.h"
@@ -14,15 +15,12 @@ namespace {
 constexpr std::size_t frames_compared = 3;
 constexpr std::size_t title_limit = 160;
 
+using byte_class::is_alpha;
+using byte_class::is_digit;
+using byte_class::is_hex;
+
 constexpr bool is_lower(char c) noexcept {
   return c >= 'a' && c <= 'z';
-}
-constexpr bool is_alpha(char c) noexcept {
-  return is_lower(c) || (c >= 'A' && c <= 'Z');
-}
-
-constexpr bool is_hex(char c) noexcept {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 std::size_t run_of(std::string_view text, std::size_t at, bool (*belongs)(char)) {
@@ -35,20 +33,23 @@ std::size_t run_of(std::string_view text, std::size_t at, bool (*belongs)(char))
 /// the run-time drew it ($Proxy17, Lambda$14/0x0000000800066840).
 std::string normalise_name(std::string_view text) {
   constexpr std::size_t longest_code = 8;
+  if (text.empty()) return {};
   const bool hex_code = text.starts_with("0x") && run_of(text, 2, is_hex) + 2 == text.size() &&
                         text.size() <= longest_code + 2;
   if (hex_code) return std::string(text);
   std::string folded = normalise(text);
   if (text.find_first_of(" \t\n") != std::string_view::npos) return folded;
+  const bool has_mark = folded.find('<') != std::string::npos;
   for (const char* drawn : {"<id>", "<time>", "<text>", "<ip>", "<path>", "<email>"}) {
-    if (folded.find(drawn) != std::string::npos) return folded;
+    if (has_mark && folded.find(drawn) != std::string::npos) return folded;
   }
   text = text.substr(0, normalised_text_limit);
+  if (std::ranges::none_of(text, is_digit)) return to_utf8(text);
   std::string name;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view before = text.substr(0, at);
     const bool counted = before.ends_with('$') || before.ends_with("$Proxy");
-    const std::size_t digits = run_of(text, at, [](char c) { return c >= '0' && c <= '9'; });
+    const std::size_t digits = run_of(text, at, is_digit);
     const bool hex = text.substr(at).starts_with("0x");
     const std::size_t address = hex ? run_of(text, at + 2, is_hex) : 0;
     if (counted && digits > 0) {

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <array>
 
+#include "dlo/core/byte_class.h"
 #include "dlo/core/encoding.h"
 #include "dlo/core/fingerprint.h"
 #include "dlo/core/normalise_tables.h"
-#include "dlo/core/spelling.h"
+#include "dlo/core/normalise_times.h"
 
 namespace dlo {
 namespace {
@@ -24,33 +25,54 @@ constexpr std::string_view email_mark = "<email>";
 constexpr std::array marks = {number_mark, id_mark,       time_mark, text_mark,
                               ip_mark,     duration_mark, path_mark, email_mark};
 
-constexpr bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
-constexpr bool is_alpha(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-constexpr bool is_alnum(char c) noexcept {
-  return is_digit(c) || is_alpha(c);
-}
-constexpr bool is_hex(char c) noexcept {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-constexpr bool is_gap(char c) noexcept {
-  return static_cast<unsigned char>(c) <= ' ' || c == 0x7F;
+using namespace byte_class;  // NOLINT: made for this file and its like
+
+/// The mark that stands at `at`; empty if there is none.
+std::string_view mark_at(std::string_view text, std::size_t at) {
+  for (const std::string_view known : marks) {
+    if (text.substr(at, known.size()) == known) return known;
+  }
+  return {};
 }
 
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& list) {
-  return std::ranges::any_of(list, [word](std::string_view entry) {
-    return entry.size() == word.size() &&
-           std::ranges::equal(word, entry, {}, [](char c) { return ascii_lower(c); });
-  });
+/// Where the last mark of `text` ends if it is this one and nothing but what sets apart the items
+/// of a list follows it; npos otherwise. Lists of alike things count as one.
+std::size_t end_of_last(std::string_view text, std::string_view mark) {
+  for (const std::string_view between : {", ", ",", " ", "; ", ""}) {
+    if (!text.ends_with(between)) continue;
+    const std::size_t end = text.size() - between.size();
+    if (text.substr(0, end).ends_with(mark)) return end;
+  }
+  return npos;
+}
+
+/// Whether a pass would certainly change nothing: words without digits, one blank between them,
+/// marks that do not repeat, and nothing with which something to fold begins. May say no when it is
+/// so.
+bool is_settled(std::string_view text) {
+  if (text.size() > limit) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (is_inert(c)) continue;
+    if (c == ' ') {
+      if (i == 0 || i + 1 == text.size() || text[i - 1] == ' ') return false;
+    } else if (c == '-') {  // a UUID may be without digits
+      if (i >= 8 && std::ranges::all_of(text.substr(i - 8, 8), is_hex)) return false;
+    } else if (c == '<') {
+      const std::string_view mark = mark_at(text, i);
+      if (mark.empty()) continue;
+      if (end_of_last(text.substr(0, i), mark) != npos) return false;
+      i += mark.size() - 1;
+    } else {
+      return false;
+    }
+  }
+  return true;
 }
 
 class Normaliser {
  public:
-  explicit Normaliser(std::string_view text) : in_(text) { out_.reserve(text.size()); }
+  explicit Normaliser(std::string_view text) : in_(text), look_{text} { out_.reserve(text.size()); }
 
   std::string run() {
     while (at_ < in_.size() && !full_) step();
@@ -59,34 +81,27 @@ class Normaliser {
   }
 
  private:
-  [[nodiscard]] char peek(std::size_t i) const noexcept { return i < in_.size() ? in_[i] : '\0'; }
+  [[nodiscard]] char peek(std::size_t i) const noexcept { return look_.peek(i); }
   [[nodiscard]] std::string_view slice(std::size_t from, std::size_t to) const noexcept {
-    return in_.substr(from, to - from);
+    return look_.slice(from, to);
   }
   template <typename Test>
   [[nodiscard]] std::size_t skip(std::size_t from, Test test) const noexcept {
-    while (from < in_.size() && test(in_[from])) ++from;
-    return from;
+    return look_.skip(from, test);
   }
-  /// Part of a word, for the rules that ask what stands beside a place. Marks count as words, so
-  /// that a folded neighbour and the original are judged alike.
-  [[nodiscard]] bool in_word(std::size_t i) const noexcept {
-    const char c = peek(i);
-    return is_alnum(c) || c == '_' || c == '<' || c == '>' ||
-           (static_cast<unsigned char>(c) >= 0x80);
-  }
+  [[nodiscard]] bool in_word(std::size_t i) const noexcept { return is_beside(peek(i)); }
 
   void step() {
     const char c = in_[at_];
     if (is_gap(c)) return gap();
-    if (c == '<' && mark()) return;
-    if ((c == '"' || c == '\'' || c == '`') && quoted()) return;
     const bool starts_word = at_ == 0 || !in_word(at_ - 1);
-    if (starts_word && (c == '/' || c == '\\') && scratch_path()) return;
     if (starts_word && (is_alnum(c) || c == ':') && (date() || clock() || uuid() || address6()))
       return;
     if (is_digit(c)) return digits(starts_word);
     if (is_alpha(c)) return word();
+    if (c == '<' && mark()) return;
+    if ((c == '"' || c == '\'' || c == '`') && quoted()) return;
+    if (starts_word && (c == '/' || c == '\\') && scratch_path()) return;
     if ((c == '-' || c == '+') && starts_word && is_digit(peek(at_ + 1)) && sign_stands_alone()) {
       ++at_;
       return;
@@ -112,14 +127,11 @@ class Normaliser {
   /// Puts a mark for everything up to `to`. Lists of alike things count as one.
   void fold(std::string_view token, std::size_t to) {
     at_ = to;
-    for (const std::string_view between : {", ", ",", " ", "; ", ""}) {
-      if (!out_.ends_with(between)) continue;
-      if (std::string_view(out_).substr(0, out_.size() - between.size()).ends_with(token)) {
-        out_.resize(out_.size() - between.size());
-        return;
-      }
+    if (const std::size_t end = end_of_last(out_, token); end != npos) {
+      out_.resize(end);
+    } else {
+      put(token);
     }
-    put(token);
   }
 
   void gap() {
@@ -129,13 +141,10 @@ class Normaliser {
   }
 
   bool mark() {
-    for (const std::string_view known : marks) {
-      if (in_.substr(at_, known.size()) == known) {
-        fold(known, at_ + known.size());
-        return true;
-      }
-    }
-    return false;
+    const std::string_view known = mark_at(in_, at_);
+    if (known.empty()) return false;
+    fold(known, at_ + known.size());
+    return true;
   }
 
   // --- quotes
@@ -184,11 +193,11 @@ class Normaliser {
     if (peek(i) == ' ') ++i;
     std::size_t unit = skip(i, is_alpha);
     std::string_view name = slice(i, unit);
-    if (!is_one_of(name, units) || (i > end && name.size() == 1 && name != "s")) return npos;
+    if (!units.has(name) || (i > end && name.size() == 1 && name != "s")) return npos;
     while (is_digit(peek(unit))) {
       const std::size_t more = skip(unit, [](char c) { return is_digit(c) || c == '.'; });
       const std::size_t next = skip(more, is_alpha);
-      if (!is_one_of(slice(more, next), units)) return npos;
+      if (!units.has(slice(more, next))) return npos;
       unit = next;
     }
     return in_word(unit) ? npos : unit;
@@ -197,15 +206,16 @@ class Normaliser {
   // --- words
 
   void word() {
-    const std::size_t end = skip(at_, is_alnum);
+    const std::size_t letters = skip(at_, is_alpha);
+    const std::size_t end = skip(letters, is_alnum);
     const std::string_view text = slice(at_, end);
-    if (at_sign(end)) return;
+    if (has_at_sign_ && at_sign(end)) return;
     if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') &&
         std::ranges::all_of(text.substr(2), is_hex)) {
       return after_code_ > 0 ? keep(end) : fold(id_mark, end);
     }
-    if (std::ranges::none_of(text, is_digit)) {
-      after_code_ = is_one_of(text, codes) ? 3 : 0;
+    if (letters == end) {
+      after_code_ = codes.has(text) ? 3 : 0;
       return keep(end);
     }
     if (is_digit(text[0])) {
@@ -259,6 +269,7 @@ class Normaliser {
 
   bool uuid() {
     constexpr std::array<std::size_t, 5> groups = {8, 4, 4, 4, 12};
+    if (peek(at_ + groups[0]) != '-') return false;
     std::size_t i = at_;
     for (std::size_t group = 0; group < groups.size(); ++group) {
       if (group > 0 && peek(i++) != '-') return false;
@@ -272,6 +283,7 @@ class Normaliser {
   }
 
   bool address6() {
+    if (peek(skip(at_, is_hex)) != ':') return false;
     const std::size_t end = skip(at_, [](char c) { return is_hex(c) || c == ':'; });
     const std::string_view text = slice(at_, end);
     const auto colons = std::ranges::count(text, ':');
@@ -296,101 +308,29 @@ class Normaliser {
 
   // --- times
 
+  /// Nearly every word is through after the first question.
   bool date() {
-    const bool by_name = is_alpha(in_[at_]);
-    for (const std::string_view pattern : dates) {
-      if (by_name != (pattern[0] == 'W' || pattern[0] == 'M')) continue;
-      std::size_t end = match(pattern);
-      if (end == npos || is_alnum(peek(end) == 'T' ? '0' : peek(end)) != (peek(end) == 'T'))
-        continue;
-      std::size_t time = end;
-      if (peek(time) == 'T' || peek(time) == ':' || peek(time) == ',') ++time;
-      while (peek(time) == ' ' && time < end + 2) ++time;
-      if (const std::size_t clock_end = match_clock(time); clock_end != npos) {
-        end = clock_end;
-      } else if (peek(end) == 'T') {
-        continue;
-      }
-      if (pattern[0] == 'W') end = trailing_year(end);
-      fold(time_mark, end);
-      return true;
-    }
-    return false;
+    const std::size_t end = may_be_date(look_, at_) ? date_end(look_, at_) : npos;
+    if (end == npos) return false;
+    fold(time_mark, end);
+    return true;
   }
   bool clock() {
-    const std::size_t end = match_clock(at_);
+    const std::size_t end = is_digit(in_[at_]) ? clock_end(look_, at_, true) : npos;
     if (end == npos) return false;
     fold(time_mark, end);
     return true;
   }
 
-  [[nodiscard]] std::size_t match(std::string_view pattern) const {
-    std::size_t i = at_;
-    for (const char p : pattern) {
-      const std::size_t run = skip(i, is_digit) - i;
-      if (p == 'Y' || p == 'D' || p == 'd') {
-        const bool fits = p == 'Y' ? run == 4 : p == 'D' ? run == 2 : run == 1 || run == 2;
-        if (!fits) return npos;
-        i += run;
-      } else if (p == 'M' || p == 'W') {
-        const std::size_t end = skip(i, is_alpha);
-        if (end - i < 3 || end - i > 9) return npos;
-        const std::string_view name = slice(i, i + 3);
-        if (p == 'M' ? !is_one_of(name, months) : !is_one_of(name, weekdays)) return npos;
-        i = end;
-      } else if (peek(i++) != p) {
-        return npos;
-      }
-    }
-    return i;
-  }
-
-  /// 12:00, 12:00:00.123, with AM or PM and a zone.
-  [[nodiscard]] std::size_t match_clock(std::size_t from) const {
-    std::size_t i = skip(from, is_digit);
-    if (i == from || i - from > 2) return npos;
-    std::size_t fields = 1;
-    while (peek(i) == ':' && is_digit(peek(i + 1)) && is_digit(peek(i + 2)) &&
-           !is_digit(peek(i + 3))) {
-      ++fields;
-      i += 3;
-    }
-    if (fields < 2 || fields > 3 || (fields == 2 && from == at_)) return npos;
-    if ((peek(i) == '.' || peek(i) == ',') && is_digit(peek(i + 1))) i = skip(i + 1, is_digit);
-    const std::size_t half = i + (peek(i) == ' ' ? 1 : 0);
-    if (is_one_of(slice(half, std::min(half + 2, in_.size())), half_days) &&
-        !is_alnum(peek(half + 2))) {
-      i = half + 2;
-    }
-    return zone_end(i);
-  }
-  [[nodiscard]] std::size_t zone_end(std::size_t i) const {
-    if (peek(i) == 'Z' && !is_alnum(peek(i + 1))) return i + 1;
-    const std::size_t zone = i + (peek(i) == ' ' ? 1 : 0);
-    for (const std::string_view name : {"UTC", "GMT", "CET", "CEST", "EST", "EDT", "PST", "PDT"}) {
-      if (in_.substr(std::min(zone, in_.size()), name.size()) == name &&
-          !is_alnum(peek(zone + name.size()))) {
-        return zone + name.size();
-      }
-    }
-    if (peek(zone) != '+' && peek(zone) != '-') return i;
-    const std::size_t offset = skip(zone + 1, [](char c) { return is_digit(c) || c == ':'; });
-    const std::size_t size = offset - zone - 1;
-    return size == 4 || size == 5 ? offset : i;
-  }
-  [[nodiscard]] std::size_t trailing_year(std::size_t end) const {
-    const std::size_t year = skip(end + 1, is_digit);
-    return peek(end) == ' ' && year - end == 5 && !is_alnum(peek(year)) ? year : end;
-  }
-
-  static constexpr auto half_days = std::to_array<std::string_view>({"am", "pm"});
   std::string_view in_;
+  TextLook look_;
   std::string out_;
   std::size_t at_ = 0;
   int after_code_ = 0;  // numbers are kept while this is not zero
   bool full_ = false;
   std::array<bool, 3> unclosed_{};
   std::size_t email_checked_ = npos;
+  bool has_at_sign_ = in_.find('@') != npos;
 };
 
 }  // namespace
@@ -402,7 +342,7 @@ std::string normalise(std::string_view text) {
   }
   std::string folded = to_utf8(text.substr(0, cut));
   // A fold changes what its neighbours stand beside; a few passes settle it.
-  for (int pass = 0; pass < 5; ++pass) {
+  for (int pass = 0; pass < 5 && !is_settled(folded); ++pass) {
     std::string again = Normaliser(folded).run();
     if (again == folded) break;
     folded = std::move(again);
