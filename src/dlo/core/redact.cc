@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dlo/core/redact_endings.h"
 #include "dlo/core/redact_scanner.h"
 #include "dlo/core/redact_tables.h"
 
@@ -49,8 +50,9 @@ void Scanner::word() {
   if (dotted_key(begin, end) || refresh_key(begin, end)) return;
   if (end - begin > 64) return;
   const std::string_view name = slice(begin, end);
-  const FoldedName folded(name);
   note_program(begin, name);
+  if (name.front() != '-' && !tables::endings.may_matter(name)) return;
+  const FoldedName folded(name);  // what follows looks for names that `endings` lets pass
   if (name.front() == '-' && program_at_ != npos && password_flag(begin, end)) return;
   if (folded.is(tables::authorization)) {
     header_value(begin, end);

@@ -5,23 +5,22 @@
 #include <span>
 #include <string_view>
 
+#include "dlo/core/byte_class.h"
+
 /// How redact judges what it meets: characters, names and values.
 namespace dlo::redact_look {
 
-[[nodiscard]] constexpr bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
+using byte_class::is_alnum;
+using byte_class::is_digit;
+
 [[nodiscard]] constexpr bool is_upper(char c) noexcept {
   return c >= 'A' && c <= 'Z';
 }
 [[nodiscard]] constexpr bool is_lower(char c) noexcept {
   return c >= 'a' && c <= 'z';
 }
-[[nodiscard]] constexpr bool is_alnum(char c) noexcept {
-  return is_digit(c) || is_upper(c) || is_lower(c);
-}
 [[nodiscard]] constexpr bool is_word(char c) noexcept {
-  return is_alnum(c) || c == '_' || c == '-';
+  return (byte_class::kind_of(c) & byte_class::name) != 0;
 }
 [[nodiscard]] constexpr bool is_blank(char c) noexcept {
   return c == ' ' || c == '\t';
