@@ -17,8 +17,9 @@ using namespace sql;  // NOLINT: what every office on SQL shares
 namespace {
 
 /// So many records are judged one by one before a word index is asked: common words are found
-/// sooner like that.
-constexpr std::size_t tried_rows = 1'000;
+/// sooner like that. More of them where these show that a page is filled within the second number.
+constexpr std::size_t first_try = 100;
+constexpr std::size_t worth_trying = 3'000;
 
 constexpr int facts_column = 34, envelope_column = 35, payload_column = 36;
 
@@ -98,7 +99,13 @@ void Lister::add_text(Statement& s, const char* column,
   s.where += std::string(" AND r.") + column + " = " + s.add(*value);
 }
 
-void Lister::add_heads(Statement& s) const {
+bool Lister::has_lead() const {
+  const Query& q = query_;
+  return q.source || q.event_type || q.key || q.message_id || q.instance || q.group;
+}
+
+/// The fields that lead an index in page order.
+void Lister::add_leads(Statement& s) const {
   const Query& q = query_;
   // Those that an index holds the beginning of.
   for (const auto& [column, value] : {std::pair("source", &q.source),
@@ -117,12 +124,16 @@ void Lister::add_heads(Statement& s) const {
       s.where += std::string(" AND r.") + column + " <> ''";
     }
   }
-  add_text(s, "category", q.category);
-  add_text(s, "error_type", q.error_type);
-  add_text(s, "reason", q.reason);
   if (q.group && q.fingerprints.empty()) s.where += " AND r.grp = " + s.add(*q.group);
   if (q.group && !q.fingerprints.empty())
     s.where += " AND r.grp = ANY(" + s.add(q.fingerprints) + ")";
+}
+
+void Lister::add_heads(Statement& s) const {
+  const Query& q = query_;
+  add_text(s, "category", q.category);
+  add_text(s, "error_type", q.error_type);
+  add_text(s, "reason", q.reason);
   if (!q.ids.empty()) {
     const std::vector<Id128> ids(q.ids.begin(), q.ids.end());
     s.where += " AND r.id = ANY(" + s.add(ids) + ")";
@@ -131,6 +142,11 @@ void Lister::add_heads(Statement& s) const {
     s.where += std::string(" AND r.flags & ") + std::to_string(flag::source_unsettled) +
                (*q.source_unsettled ? " <> 0" : " = 0");
   }
+}
+
+/// By the indexes of words: as cheap as the words are rare.
+void Lister::add_words(Statement& s) const {
+  const Query& q = query_;
   if (!error_words_.empty()) {
     s.where += " AND r.number IN (SELECT number FROM details WHERE words @> " +
                s.add(word_hashes(q.error_words)) + ")";
@@ -142,6 +158,22 @@ void Lister::add_heads(Statement& s) const {
                s.add(word_hashes(q.payload_words)) +
                " UNION ALL SELECT number FROM moved_payloads UNION ALL SELECT number FROM records "
                "WHERE number > (SELECT number FROM payload_progress)))";
+  }
+}
+
+/// Of records that are looked at one by one: no index is asked for all that have the words. Where
+/// those of a payload are not known yet, or no longer, its text is judged.
+void Lister::add_words_of_each(Statement& s) const {
+  if (!error_words_.empty()) {
+    s.where += " AND (d.words @> " + s.add(word_hashes(query_.error_words)) + ") IS TRUE";
+  }
+  if (!payload_words_.empty()) {
+    s.where += " AND r.flags & " + std::to_string(flag::payload_searched) +
+               " <> 0 AND (NOT EXISTS"
+               " (SELECT FROM payload_words w WHERE w.number = r.number AND (w.words @> " +
+               s.add(word_hashes(query_.payload_words)) +
+               ") IS NOT TRUE) OR EXISTS"
+               " (SELECT FROM moved_payloads m WHERE m.number = r.number))";
   }
 }
 
@@ -210,15 +242,15 @@ std::string Lister::merged(const std::vector<std::string>& parts, const std::str
 
 std::optional<Lister::Step> Lister::seek(Page& page, Clock::duration time) {
   Statement s;
+  add_leads(s);
   add_heads(s);
+  add_words(s);
   add_numbers(s);
   add_place(s);
   const std::string limit = s.add(chunk());
-  const Query& q = query_;
-  const bool has_lead = q.source || q.event_type || q.key || q.message_id || q.instance || q.group;
-  std::vector<std::string> ranges = parts(has_lead);
+  std::vector<std::string> ranges = parts(has_lead());
   // Word indexes and ids are looked up once, not once for each range.
-  if (!error_words_.empty() || !payload_words_.empty() || !q.ids.empty()) {
+  if (by_words() || !query_.ids.empty()) {
     ranges = {"r.status = ANY(" + s.add(numbers_of(statuses_)) + ")"};
   }
   const auto millis = std::chrono::duration_cast<Millis>(time).count();
@@ -239,14 +271,18 @@ std::optional<Lister::Step> Lister::seek(Page& page, Clock::duration time) {
   }
 }
 
-Lister::Step Lister::walk(Page& page, std::size_t records) {
+Lister::Step Lister::walk(Page& page, std::size_t records, Among among) {
   Statement s;
+  const bool led = among == Among::led && has_lead();
+  if (led) add_leads(s);
   add_place(s);
   const std::string limit = s.add(records);
-  const std::string step = merged(parts(false), s.where, limit);
+  const std::string step = merged(parts(led), s.where, limit);
   Statement filter;
   filter.params = s.params;
+  if (!led) add_leads(filter);
   add_heads(filter);
+  add_words_of_each(filter);
   add_numbers(filter);
   send_snapshot(db_);
   db_.send(
@@ -301,21 +337,31 @@ void Lister::add_row(Page& page, const Row& row) const {
   }
 }
 
+/// How many records more are looked at one by one, after `found` were among the last `walked`.
+std::size_t Lister::more_tries(const Page& page, std::size_t found, std::size_t walked) const {
+  if (found == 0) return 0;
+  const std::size_t missing = query_.limit - page.rows.size();
+  const std::size_t expected = missing * walked / found;
+  if (expected > worth_trying) return 0;
+  return std::min(expected + expected / 4 + first_try, worth_trying);
+}
+
 Page Lister::list() {
   Page page;
   if (query_.limit == 0) return page;
-  const bool by_words = !error_words_.empty() || !payload_words_.empty();
   bool may_seek = query_.time_box > Millis{0};
-  bool tried = !by_words;
+  std::size_t tries = by_words() ? first_try : 0;
   for (;;) {
     std::optional<Step> step;
-    if (!std::exchange(tried, true)) {
-      step = walk(page, tried_rows);
+    if (tries > 0) {
+      const std::size_t before = page.rows.size();
+      step = walk(page, tries, Among::led);
+      tries = more_tries(page, page.rows.size() - before, tries);
     } else if (may_seek && time_left() > Clock::duration{}) {
       step = seek(page, time_left() * 3 / 4);
       may_seek = step.has_value();
     }
-    if (!step) step = walk(page, stride());
+    if (!step) step = walk(page, stride(), Among::all);
     if (*step == Step::end) return page;
     page.partial = *step == Step::more && time_left() <= Clock::duration{};
     if (*step == Step::more && !page.partial) continue;

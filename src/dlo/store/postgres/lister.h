@@ -26,6 +26,10 @@ class Lister {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Step : std::uint8_t { full, more, end };
+  enum class Among : std::uint8_t {
+    all,
+    led
+  };  // records; those with the fields that lead an index
 
   /// A statement and its values, as they come.
   struct Statement {
@@ -39,7 +43,10 @@ class Lister {
   };
 
   void add_text(Statement& s, const char* column, const std::optional<std::string>& value) const;
+  void add_leads(Statement& s) const;
   void add_heads(Statement& s) const;
+  void add_words(Statement& s) const;
+  void add_words_of_each(Statement& s) const;
   void add_numbers(Statement& s) const;
   void add_place(Statement& s) const;
   [[nodiscard]] std::vector<std::string> parts(bool has_lead) const;
@@ -55,7 +62,13 @@ class Lister {
   /// The next rows that fit, wherever they are. Nothing: it took too long.
   [[nodiscard]] std::optional<Step> seek(Page& page, Clock::duration time);
   /// Looks at the next so many records.
-  [[nodiscard]] Step walk(Page& page, std::size_t records);
+  [[nodiscard]] Step walk(Page& page, std::size_t records, Among among);
+  [[nodiscard]] std::size_t more_tries(const Page& page, std::size_t found,
+                                       std::size_t walked) const;
+  [[nodiscard]] bool has_lead() const;
+  [[nodiscard]] bool by_words() const noexcept {
+    return !error_words_.empty() || !payload_words_.empty();
+  }
   Step take(Page& page, const Rows& rows, bool all);
   [[nodiscard]] bool fits(const Row& row) const;
   void add_row(Page& page, const Row& row) const;
