@@ -263,6 +263,7 @@ void QueueHall::look_after() {
       keeper_wake_.wait_for(lock, between_ticks, [this] { return closed_; });
     } else {
       keeper_wake_.wait_for(lock, between_tidyings, [this] { return closed_ || waiting_; });
+      if (waiting_ && !closed_) continue;  // who comes is looked after at once by others
     }
     if (closed_) return;
     const bool tidying = std::chrono::steady_clock::now() >= tidy_at;
