@@ -8,6 +8,7 @@
 #include "dlo/core/identity.h"
 #include "dlo/core/profile.h"
 #include "dlo/core/redirect.h"
+#include "dlo/core/replay_id.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo {
@@ -37,8 +38,9 @@ namespace {
 /// The same each time one replay is sent, and never that of another one: a message may die again
 /// under its old id with counters that begin anew, also after its record was removed.
 std::string replay_id_of(const DeadLetter& record) {
-  return "dlo-replay-" + to_string(record.id) + "-" + std::to_string(record.number) + "-" +
-         std::to_string(record.occurrence) + "-" + std::to_string(record.counters.replay);
+  return std::string(replay_id_prefix) + "-" + to_string(record.id) + "-" +
+         std::to_string(record.number) + "-" + std::to_string(record.occurrence) + "-" +
+         std::to_string(record.counters.replay);
 }
 
 }  // namespace

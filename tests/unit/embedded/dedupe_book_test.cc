@@ -31,6 +31,31 @@ TEST(DedupeBook, RemembersExactlyAsLongAsItsWindow) {
   EXPECT_EQ(book.find(id, noon + 10s), std::nullopt);
 }
 
+TEST(DedupeBook, AReplayThatIsSentAgainAfterALongStopIsKnown) {
+  DedupeBook book(10s);
+  const auto id = digest_of("dlo-replay-1");
+  book.remember(id, 17, noon);
+  const TimePoint opened = noon + 24h;
+  book.opened(opened);
+  const auto replay = DedupeBook::Whose::replay;
+  EXPECT_EQ(book.find(id, opened, replay), 17U);
+  EXPECT_EQ(book.find(id, opened), std::nullopt) << "an id of a sender means something else by now";
+  book.remember(digest_of("another"), 18, opened + 5s);
+  EXPECT_EQ(book.find(id, opened + 10s - 1ms, replay), 17U);
+  EXPECT_EQ(book.find(id, opened + 10s, replay), std::nullopt);
+  book.remember(digest_of("a third"), 19, opened + 10s);
+  EXPECT_EQ(book.size(), 2U) << "what is too old is forgotten";
+}
+
+TEST(DedupeBook, AReplayIsRememberedNoLongerThanItsWindowWhereNothingStopped) {
+  DedupeBook book(10s);
+  book.opened(noon);
+  const auto id = digest_of("dlo-replay-1");
+  book.remember(id, 17, noon + 1s);
+  EXPECT_EQ(book.find(id, noon + 11s - 1ms, DedupeBook::Whose::replay), 17U);
+  EXPECT_EQ(book.find(id, noon + 11s, DedupeBook::Whose::replay), std::nullopt);
+}
+
 DedupeBook read_back(const DedupeBook& book, Millis window) {
   DedupeBook copy(window);
   for (const IdSnapshot& each : book.snapshots()) {

@@ -202,5 +202,29 @@ TEST(Stragglers, AreNotMovedWhereNothingIsGained) {
   EXPECT_LT(shop.queues->journal_stats().bytes_written - before, 1000U);
 }
 
+// Issue: whoever was killed in the middle of a replay sends again what was in flight, and the queue
+// drops it. That he comes back the next day must not make two of it.
+TEST(Restart, AReplayThatIsSentAgainDaysLaterIsStillARepeat) {
+  auto options = Shop::jobs();
+  options.dedupe_window = 10min;
+  Shop shop(options);
+  shop.open();
+  const auto is_repeat = [&](const std::string& id, TimePoint now) {
+    Publication one;
+    one.message = std::make_shared<const Message>(Message{.id = "m"});
+    one.dedupe_id = id;
+    return must(shop.queue->publish({&one, 1}, now)).front().duplicate;
+  };
+  const std::string replay = "dlo-replay-1-1-1-1";
+  EXPECT_FALSE(is_repeat(replay, noon));
+  EXPECT_FALSE(is_repeat("daily report", noon));
+  const TimePoint back = noon + 48h;
+  shop.open(back);
+  EXPECT_TRUE(is_repeat(replay, back + 1s));
+  EXPECT_FALSE(is_repeat("daily report", back + 1s)) << "a sender's id is over after its window";
+  EXPECT_TRUE(is_repeat(replay, back + 10min - 1ms));
+  EXPECT_FALSE(is_repeat(replay, back + 10min));
+}
+
 }  // namespace
 }  // namespace dlo::testing

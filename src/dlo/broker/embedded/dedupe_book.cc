@@ -14,17 +14,27 @@ constexpr int freed_at_once = 2;                // an id leaves a seventieth of 
 
 }  // namespace
 
-std::optional<std::uint64_t> DedupeBook::find(const IdDigest& id, TimePoint now) const noexcept {
+/// What was there when work began outlives one more window.
+TimePoint DedupeBook::kept_until(TimePoint at) const noexcept {
+  const bool was_there = opened_ && at <= *opened_;
+  return later(was_there ? *opened_ : at, window_);
+}
+
+std::optional<std::uint64_t> DedupeBook::find(const IdDigest& id, TimePoint now,
+                                              Whose whose) const noexcept {
+  const auto until = [&](TimePoint at) {
+    return whose == Whose::replay ? kept_until(at) : later(at, window_);
+  };
   for (std::size_t i = generations_.size(); i-- > 0;) {
-    if (later(generations_[i].newest(), window_) <= now) continue;
+    if (until(generations_[i].newest()) <= now) continue;
     const auto found = generations_[i].find(id);
-    if (found && later(found->at, window_) > now) return found->position;
+    if (found && until(found->at) > now) return found->position;
   }
   return std::nullopt;
 }
 
 void DedupeBook::forget(TimePoint now) {
-  while (!generations_.empty() && later(generations_.front().newest(), window_) <= now) {
+  while (!generations_.empty() && kept_until(generations_.front().newest()) <= now) {
     gone_.push_back(std::move(generations_.front()));
     generations_.pop_front();
   }

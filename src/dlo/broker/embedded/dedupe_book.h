@@ -22,8 +22,17 @@ class DedupeBook {
   [[nodiscard]] bool on() const noexcept { return window_ > Millis{0}; }
   void set_window(Millis window) noexcept { window_ = window; }
 
+  /// Whose id it is. A replay is sent again by whoever comes back after a crash, however long that
+  /// takes, and its id names one replay only: while nobody was there its window stands still. An
+  /// id of a sender may mean something else the next day.
+  enum class Whose : std::uint8_t { sender, replay };
+
   /// The position under which `id` was accepted, if that is not too long ago.
-  [[nodiscard]] std::optional<std::uint64_t> find(const IdDigest& id, TimePoint now) const noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> find(const IdDigest& id, TimePoint now,
+                                                  Whose whose = Whose::sender) const noexcept;
+
+  /// Everything so far was read back, and work begins.
+  void opened(TimePoint now) noexcept { opened_ = now; }
 
   /// Positions never fall. Forgets what is too old on the way.
   void remember(const IdDigest& id, std::uint64_t position, TimePoint now);
@@ -42,8 +51,10 @@ class DedupeBook {
   static constexpr int generations_a_window = 8;
 
   void forget(TimePoint now);
+  [[nodiscard]] TimePoint kept_until(TimePoint at) const noexcept;
 
   Millis window_;
+  std::optional<TimePoint> opened_;
   std::deque<IdGeneration> generations_;  // oldest first; the last one grows
   std::deque<IdGeneration> gone_;         // too old, not yet freed
 };

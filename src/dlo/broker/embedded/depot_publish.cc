@@ -4,6 +4,7 @@
 
 #include "dlo/broker/embedded/depot.h"
 #include "dlo/broker/moments.h"
+#include "dlo/core/replay_id.h"
 #include "dlo/journal/crc32c.h"
 
 namespace dlo::embedded {
@@ -18,6 +19,7 @@ struct Depot::Incoming {
   KeyDigest key = 0;
   Expiry expiry = never_expires;
   PublishTail tail;
+  DedupeBook::Whose whose = DedupeBook::Whose::sender;
   std::optional<std::uint64_t> repeats;   // position of what it repeats
   std::optional<std::size_t> repeats_in;  // ... or which of this batch
   [[nodiscard]] std::size_t weight() const noexcept { return fields.size() + payload.size(); }
@@ -55,6 +57,8 @@ void Depot::encode(const QueueRecord& queue, std::span<const Publication> messag
     }
     if (options.dedupe_window > Millis{0} && !messages[i].dedupe_id.empty()) {
       tail.dedupe = digest_of(messages[i].dedupe_id);
+      const bool replay = messages[i].dedupe_id.starts_with(replay_id_prefix);
+      in.whose = replay ? DedupeBook::Whose::replay : DedupeBook::Whose::sender;
     }
   }
   // The text has stopped growing: views of it hold.
@@ -74,7 +78,7 @@ void Depot::find_duplicates(QueueState& queue, std::vector<Incoming>& incoming,
   for (std::size_t i = 0; i < incoming.size(); ++i) {
     Incoming& in = incoming[i];
     if (!in.tail.dedupe) continue;
-    in.repeats = holdings_.accepted_as(queue, *in.tail.dedupe, now);
+    in.repeats = holdings_.accepted_as(queue, *in.tail.dedupe, now, in.whose);
     if (in.repeats) continue;
     const auto [first, added] = in_batch.emplace(*in.tail.dedupe, i);
     if (!added) in.repeats_in = first->second;

@@ -82,8 +82,9 @@ void Holdings::put(const PublishTail& tail, const Address& at, std::uint32_t wei
 }
 
 std::optional<std::uint64_t> Holdings::accepted_as(const QueueState& queue, const IdDigest& id,
-                                                   TimePoint now) const noexcept {
-  return queue.dedupe.find(id, unpack(even(now)));
+                                                   TimePoint now,
+                                                   DedupeBook::Whose whose) const noexcept {
+  return queue.dedupe.find(id, unpack(even(now)), whose);
 }
 
 void Holdings::arrive(SlotNumber number, TimePoint now) {

@@ -191,8 +191,8 @@ class Holdings {
   /// Reading back: it was at least this late when a record was written.
   /// The position under which `id` was accepted within the window, which is time that passes.
   [[nodiscard]] std::optional<std::uint64_t> accepted_as(const QueueState& queue,
-                                                         const IdDigest& id,
-                                                         TimePoint now) const noexcept;
+                                                         const IdDigest& id, TimePoint now,
+                                                         DedupeBook::Whose whose) const noexcept;
   void note_moment(TimePoint at) noexcept { latest_ = std::max(latest_, even(at)); }
 
   [[nodiscard]] Address address_of(SlotNumber slot) const noexcept;

@@ -171,7 +171,9 @@ void Holdings::begin_work(TimePoint now) {
   heard_ = false;
   working_ = true;
   for (auto& queue : queues_) {
-    if (queue) line_up(*queue, now);
+    if (!queue) continue;
+    queue->dedupe.opened(unpack(even(now)));
+    line_up(*queue, now);
   }
   unlooked_ = set_by_ != Millis{0} ? 0 : no_slot;
 }
