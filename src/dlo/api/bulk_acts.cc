@@ -80,7 +80,10 @@ HttpResponse replay_one(const JobParts& parts, const Request& request) {
 HttpResponse act_on_group(const JobParts& parts, const Request& request, std::string_view act) {
   const auto group = find_group(parts.office, request);
   if (!group) return problem_of(group.error());
-  return as_job(parts, request, act, R"("query":"group:)" + to_string(group->fingerprint) + "\"");
+  // What is closed stays as it is: only a restore is about that.
+  const std::string which = act == "restore" ? "" : " status:open";
+  return as_job(parts, request, act,
+                R"("query":"group:)" + to_string(group->fingerprint) + which + "\"");
 }
 
 Route group_route(const JobParts& parts, std::string_view pattern) {

@@ -7,6 +7,7 @@
 #include "dlo/api/message_frames.h"
 #include "dlo/api/queue_bodies.h"
 #include "dlo/api/queues.h"
+#include "dlo/core/sha256.h"
 #include "dlo/json/writer.h"
 
 namespace dlo::api {
@@ -33,7 +34,8 @@ HttpResponse sent_answer(const Result<std::vector<PublishAnswer>>& sent) {
 }
 
 /// An Idempotency-Key is a dedupe id for each message: the queue itself remembers those, durably
-/// and in the same write as the message.
+/// and in the same write as the message. Another body under the same key is another message: to
+/// drop it as a repeat would lose it.
 Result<void> heed_idempotency(const Request& request, const QueueSettings& settings,
                               std::vector<Publication>& messages) {
   if (!request.http.has_header("Idempotency-Key")) return {};
@@ -47,8 +49,10 @@ Result<void> heed_idempotency(const Request& request, const QueueSettings& setti
                  "Queue " + settings.source.source +
                      " remembers no keys. Declare it with dedupe_window_ms; nothing was sent."};
   }
+  const std::string body = to_hex(sha256(request.http.target + "\n" + request.http.body));
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (messages[i].dedupe_id.empty()) messages[i].dedupe_id = key + "/" + std::to_string(i);
+    if (!messages[i].dedupe_id.empty()) continue;
+    messages[i].dedupe_id = key + "/" + body + "/" + std::to_string(i);
   }
   return {};
 }
@@ -81,9 +85,8 @@ void send(QueueHall& hall, const Request& request, const ExchangePtr& exchange) 
   }
   auto messages = read_publications(request);
   if (!messages) return exchange->send(problem_of(messages.error()));
-  QueueSettings usual;
-  usual.source.source = name;
-  const auto heeded = heed_idempotency(request, window ? window->settings() : usual, *messages);
+  const auto heeded = heed_idempotency(
+      request, window ? window->settings() : usual_queue_settings(name), *messages);
   if (!heeded) return exchange->send(problem_of(heeded.error()));
   if (messages->empty()) return exchange->send(sent_answer(std::vector<PublishAnswer>()));
   if (window == nullptr) return send_to_new(hall, request, std::move(*messages), exchange);
