@@ -32,32 +32,31 @@ std::string words_of(const BulkArguments& arguments, bool with_resolution) {
   return json.take();
 }
 
-/// One by one, each told; what is refused does not stop the rest.
-int act_on_each(Context& context, Client& client, const std::string& act,
-                const std::vector<std::string>& ids, const std::string& body) {
-  std::size_t done = 0;
-  int worst = exit_error;
+int act_on_one(Context& context, Client& client, const std::string& act, const std::string& id,
+               const std::string& body) {
+  const auto reply = ask_for(client, {"POST", path_of(id, act.c_str()), body});
+  if (!reply) return refuse(context, reply.error());
   Rows rows(context, {"id", "status"});
-  for (const std::string& id : ids) {
-    const auto reply = ask_for(client, {"POST", path_of(id, act.c_str()), body});
-    if (!reply) {
-      worst = refuse(context, reply.error());
-      if (reply.error().code == Code::refused || is_retryable(reply.error().code)) break;
-      continue;
-    }
-    ++done;
-    rows.add({id, text_of(reply->value, "status")});
-  }
+  rows.add({id, text_of(reply->value, "status")});
   rows.end();
-  if (done == ids.size()) return exit_ok;
-  return done == 0 ? worst : exit_partial;
+  return exit_ok;
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> ids_of(Context& context, const std::vector<std::string>& said) {
+int nothing_came(Context& context) {
+  context.err << "dlo: No ids came from standard input; there is nothing to do.\n";
+  return exit_nothing_matched;
+}
+
+/// A query beside ids is refused before anything is read: if no id came, it would be about
+/// everything that the query finds.
+Result<std::vector<std::string>> ids_of(Context& context, const BulkArguments& arguments) {
+  if (!arguments.ids.empty() && !query_of(arguments.selection).empty()) {
+    return Error{Code::invalid_argument, "cli.act", "Give ids or a query, not both."};
+  }
   std::vector<std::string> ids;
-  for (const std::string& each : said) {
+  for (const std::string& each : arguments.ids) {
     if (each != "-") {
       ids.push_back(each);
       continue;
@@ -118,24 +117,40 @@ int run_bulk(Context& context, const std::string& act, const BulkArguments& argu
   return run_jobs(context, **client, ids, body_of, all.will, in_turn);
 }
 
-int act(Context& context, const std::string& act, const BulkArguments& arguments) {
-  const auto ids = ids_of(context, arguments.ids);
-  if (!ids) return refuse(context, ids.error());
-  const auto body = job_body(act, arguments, *ids, {});
-  if (!body) return refuse(context, body.error());
-  const auto client = connect(context, ids->empty() ? Need::work : Need::act);
+namespace {
+
+int act_at_once(Context& context, const std::string& act, const BulkArguments& arguments,
+                const std::vector<std::string>& ids) {
+  const auto client = connect(context, Need::act);
   if (!client) return refuse(context, client.error());
-  if (ids->empty()) return run_job(context, **client, *body, arguments.will);
-  if (arguments.will.dry_run) {
-    context.err << "This would " << act << " " << ids->size() << " dead letters.\n";
-    return exit_ok;
-  }
-  const std::string question = act + " " + std::to_string(ids->size()) + " dead letters?";
   const bool final_act = act == "discard";
-  if (final_act && !confirmed(context, arguments.will.yes, question)) return exit_usage;
+  if (final_act && !confirmed(context, arguments.will.yes, "discard 1 dead letter?")) {
+    return exit_usage;
+  }
   const std::string words = words_of(arguments, act == "resolve");
-  if (act == "retry" && arguments.will.wait) return retry_and_wait(context, **client, *ids, words);
-  return act_on_each(context, **client, act, *ids, words);
+  if (act == "retry" && arguments.will.wait) return retry_and_wait(context, **client, ids, words);
+  return act_on_one(context, **client, act, ids.front(), words);
+}
+
+}  // namespace
+
+int act(Context& context, const std::string& act, const BulkArguments& arguments) {
+  const auto ids = ids_of(context, arguments);
+  if (!ids) return refuse(context, ids.error());
+  if (ids->empty() && !arguments.ids.empty()) return nothing_came(context);
+  const bool plain = arguments.limit == 0 && arguments.rate == 0 && !arguments.will.dry_run;
+  const bool awaited = act == "retry" && arguments.will.wait;  // what comes of each is asked for
+  if (plain && !ids->empty() && (ids->size() == 1 || awaited)) {
+    return act_at_once(context, act, arguments, *ids);
+  }
+  BulkArguments all = arguments;
+  if (!ids->empty()) {
+    // Whoever names them has seen them: only what cannot be taken back is asked for. And as with
+    // one, it is done when the command ends.
+    all.will.yes = all.will.yes || act != "discard";
+    all.will.wait = true;
+  }
+  return run_bulk(context, act, all, *ids);
 }
 
 int note(Context& context, const NoteArguments& arguments) {
@@ -158,7 +173,10 @@ namespace {
 
 /// Many at once, as a job.
 int tag_many(Context& context, const TagArguments& arguments) {
-  const auto body = job_body("tag", arguments.bulk, {}, [&](JsonWriter& json) {
+  const auto ids = ids_of(context, arguments.bulk);
+  if (!ids) return refuse(context, ids.error());
+  if (ids->empty() && !arguments.bulk.ids.empty()) return nothing_came(context);
+  const auto said = [&](JsonWriter& json) {
     const auto list = [&json](const char* name, const std::vector<std::string>& tags) {
       if (tags.empty()) return;
       json.key(name).begin_array();
@@ -167,17 +185,20 @@ int tag_many(Context& context, const TagArguments& arguments) {
     };
     list("tags", arguments.add);
     list("remove_tags", arguments.remove);
-  });
-  if (!body) return refuse(context, body.error());
-  const auto client = connect(context, Need::work);
-  if (!client) return refuse(context, client.error());
-  return run_job(context, **client, *body, arguments.bulk.will);
+  };
+  return run_bulk(context, "tag", arguments.bulk, *ids, said);
 }
 
 }  // namespace
 
 int tag(Context& context, const TagArguments& arguments) {
   if (arguments.id.empty()) return tag_many(context, arguments);
+  if (arguments.id == "-") {
+    TagArguments all = arguments;
+    all.bulk.ids = {"-"};
+    all.bulk.will.yes = all.bulk.will.wait = true;  // as with one
+    return tag_many(context, all);
+  }
   if (!query_of(arguments.bulk.selection).empty()) {
     return refuse(context, {Code::invalid_argument, "cli.tag",
                             "Give an id or a query, not both; tags of a query are --add TAG and "

@@ -25,8 +25,11 @@ struct BulkArguments {
   JobWill will;
 };
 
+/// Those that were said, and those on standard input. Refused beside a query.
 [[nodiscard]] Result<std::vector<std::string>> ids_of(Context& context,
-                                                      const std::vector<std::string>& said);
+                                                      const BulkArguments& arguments);
+/// Ids were to come, and none did: which is not everything.
+int nothing_came(Context& context);
 
 using JobExtras = std::function<void(JsonWriter&)>;
 /// The body of POST /v1/jobs. Refused unless either ids or a query say what it is about.
@@ -36,9 +39,9 @@ using JobExtras = std::function<void(JsonWriter&)>;
 
 /// The job or jobs that do `act` to these ids, or to what the selection says.
 int run_bulk(Context& context, const std::string& act, const BulkArguments& arguments,
-             std::vector<std::string> ids, const JobExtras& extras, bool in_turn);
+             std::vector<std::string> ids, const JobExtras& extras = {}, bool in_turn = false);
 
-/// resolve, archive, discard, restore, quarantine or retry: ids one by one, a query as a job.
+/// resolve, archive, discard, restore, quarantine or retry: one id at once, all else as a job.
 int act(Context& context, const std::string& act, const BulkArguments& arguments);
 
 struct NoteArguments {
@@ -49,7 +52,7 @@ struct NoteArguments {
 int note(Context& context, const NoteArguments& arguments);
 
 struct TagArguments {
-  std::string id;  // empty: what the selection of `bulk` says, as a job
+  std::string id;  // empty: what the selection of `bulk` says, as a job; `-`: those that come in
   std::vector<std::string> add;
   std::vector<std::string> remove;
   BulkArguments bulk;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <istream>
@@ -124,17 +125,64 @@ class Importer {
 
 }  // namespace
 
+namespace {
+
+/// Where an export goes. A file that is there already stays what it is until the new one is whole.
+class Target {
+ public:
+  explicit Target(Context& context, const std::string& path) : context_(context), path_(path) {
+    if (path_.empty()) return;
+    std::error_code none;
+    const auto there = std::filesystem::status(path_, none);
+    // A pipe or a terminal has nothing to lose, and cannot be renamed.
+    beside_ = !std::filesystem::exists(there) || std::filesystem::is_regular_file(there);
+    file_.open(written(), std::ios::binary | std::ios::trunc);
+  }
+  ~Target() {
+    std::error_code none;
+    if (beside_ && !kept_) std::filesystem::remove(written(), none);
+  }
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  [[nodiscard]] bool usable() const { return path_.empty() || file_.is_open(); }
+  [[nodiscard]] std::ostream& out() { return path_.empty() ? context_.out : file_; }
+  /// False: it could not be written to its end, and what was there is still there.
+  [[nodiscard]] bool keep() {
+    out().flush();
+    if (path_.empty() || !beside_) return static_cast<bool>(out());
+    file_.close();
+    std::error_code failed;
+    if (file_) std::filesystem::rename(written(), path_, failed);
+    kept_ = static_cast<bool>(file_) && !failed;
+    return kept_;
+  }
+
+ private:
+  [[nodiscard]] std::string written() const { return beside_ ? path_ + ".part" : path_; }
+
+  Context& context_;
+  const std::string path_;
+  bool beside_ = false;
+  bool kept_ = false;
+  std::ofstream file_;
+};
+
+}  // namespace
+
 int export_letters(Context& context, const PortableArguments& arguments) {
   const auto client = connect(context, arguments.reveal ? Need::act : Need::look);
   if (!client) return refuse(context, client.error());
-  std::ofstream file;
-  if (!arguments.file.empty()) file.open(arguments.file, std::ios::binary | std::ios::trunc);
-  if (!arguments.file.empty() && !file) {
+  Target target(context, arguments.file);
+  if (!target.usable()) {
     return fail(context, {Code::refused, "cli.export",
                           "Cannot write '" + arguments.file + "'. Nothing was exported."});
   }
-  std::ostream& out = arguments.file.empty() ? context.out : file;
   std::size_t count = 0;
+  const auto full = [&] {
+    return Error{Code::full, "cli.export",
+                 "Writing failed after " + std::to_string(count) + " dead letters."};
+  };
   const auto walked =
       walk(**client, arguments.selection, [&](const std::string& id) -> Result<void> {
         const auto one =
@@ -145,14 +193,13 @@ int export_letters(Context& context, const PortableArguments& arguments) {
                                                 .text()});
         if (!one && one.error().code == Code::not_found) return {};  // gone since it was listed
         if (!one) return one.error();
-        out << one->body;
+        target.out() << one->body;
+        if (!target.out()) return full();
         ++count;
-        if (out) return {};
-        return Error{Code::full, "cli.export",
-                     "Writing failed after " + std::to_string(count) + " dead letters."};
+        return {};
       });
-  out.flush();
   if (!walked) return refuse(context, walked.error());
+  if (!target.keep()) return refuse(context, full());
   context.err << "Exported " << count << " dead letters.\n";
   return count == 0 ? exit_nothing_matched : exit_ok;
 }

@@ -191,8 +191,9 @@ int repair(Context& context, const RepairArguments& arguments) {
     return refuse(context, {Code::invalid_argument, "cli.repair",
                             "Say how: --recipe NAME, or --patch FILE with its steps."});
   }
-  const auto ids = ids_of(context, arguments.bulk.ids);
+  const auto ids = ids_of(context, arguments.bulk);
   if (!ids) return refuse(context, ids.error());
+  if (ids->empty() && !arguments.bulk.ids.empty()) return nothing_came(context);
   const auto steps = [&](JsonWriter& json) { json.key("recipe").raw(*recipe); };
   return run_bulk(context, "repair", arguments.bulk, *ids, steps, false);
 }

@@ -80,8 +80,9 @@ Result<void> check_target(const Context& context, const std::string& target) {
 }  // namespace
 
 int replay(Context& context, const ReplayArguments& arguments) {
-  const auto ids = ids_of(context, arguments.bulk.ids);
+  const auto ids = ids_of(context, arguments.bulk);
   if (!ids) return refuse(context, ids.error());
+  if (ids->empty() && !arguments.bulk.ids.empty()) return nothing_came(context);
   if (auto fine = check_target(context, arguments.to); !fine) return refuse(context, fine.error());
   const auto share = percent_of(arguments.stop_if_fail.empty() ? "5%" : arguments.stop_if_fail);
   if (!share) return refuse(context, share.error());

@@ -115,6 +115,59 @@ TEST_F(Many, MoreIdsThanAJobTakesAreOnePlanOneQuestionAndOneAnswer) {
   EXPECT_EQ(count_of(limited, "job "), 1U) << limited;
 }
 
+TEST_F(Many, SeveralIdsAreAJobThatIsDoneWhenTheCommandEnds) {
+  fill(5, "payments");
+  const std::string ids = said({"list", "-o", "id"});
+  const std::string out = said({"archive", "-"}, ids);
+  EXPECT_EQ(code_, exit_ok) << err_.str();
+  EXPECT_NE(out.find("is done: ok 5"), std::string::npos) << out;
+  EXPECT_EQ(count_of(said({"job", "list", "-o", "id"}), "\n"), 1U);
+  EXPECT_EQ(said({"list", "status:archived", "-o", "id"}), ids);
+  said({"discard", "-"}, said({"list", "status:archived", "-o", "id"}));
+  EXPECT_EQ(code_, exit_usage) << "nobody said yes";
+}
+
+TEST_F(Many, ALimitHoldsForIdsToo) {
+  fill(5, "payments");
+  const std::string ids = said({"list", "-o", "id"});
+  said({"archive", "-", "--limit", "1"}, ids);
+  EXPECT_EQ(code_, exit_ok) << err_.str();
+  EXPECT_EQ(count_of(said({"list", "status:archived", "-o", "id"}), "\n"), 1U);
+}
+
+TEST_F(Many, AnEmptyPipeIsNotEverything) {
+  fill(5, "payments");
+  for (const char* verb : {"archive", "replay", "discard"}) {
+    said({verb, "-", "--yes"}, "");
+    EXPECT_EQ(code_, exit_nothing_matched) << verb;
+    said({verb, "-", "--source", "payments", "--yes"}, "");
+    EXPECT_EQ(code_, exit_usage) << verb << ": ids or a query, not both";
+  }
+  EXPECT_EQ(count_of(said({"list", "status:open", "-o", "id"}), "\n"), 5U);
+}
+
+TEST_F(Many, IdsFromAPipeAreTagged) {
+  fill(3, "payments");
+  said({"tag", "-", "vip"}, said({"list", "-o", "id"}));
+  EXPECT_EQ(code_, exit_ok) << err_.str();
+  EXPECT_EQ(count_of(said({"list", "tag:vip", "-o", "id"}), "\n"), 3U);
+}
+
+TEST_F(Many, AnExportThatFailsLeavesTheFileAsItWas) {
+  fill(3, "payments");
+  const std::string file = place_.path() + "/letters.ndjson";
+  std::ofstream(file) << "precious\n";
+  said({"export", "statsu:open", "--file", file});
+  EXPECT_EQ(code_, exit_usage);
+  std::string kept;
+  std::getline(std::ifstream(file) >> std::ws, kept);
+  EXPECT_EQ(kept, "precious");
+  said({"export", "source:payments", "--file", file});
+  EXPECT_EQ(code_, exit_ok) << err_.str();
+  std::getline(std::ifstream(file) >> std::ws, kept);
+  EXPECT_NE(kept.find("payments"), std::string::npos);
+}
+
 TEST_F(Many, WhatAJobFailedWithIsOneJobMore) {
   fill(1500, "payments");
   said({"retry", "--source", "payments", "--yes"});  // nobody here runs retries
