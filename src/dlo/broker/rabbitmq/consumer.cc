@@ -18,13 +18,22 @@ std::size_t enough(std::uint16_t prefetch) {
   return std::clamp<std::size_t>(prefetch / 4, 1, most_waiting);
 }
 
+/// A fast server fills a fifth of what may be in hand meanwhile, so that it never has to wait for
+/// us; one that may send a few at a time is listened to all the time.
+std::chrono::microseconds between_looks(std::uint16_t prefetch) {
+  constexpr std::chrono::microseconds longest{1'000};
+  if (prefetch == 0) return longest;
+  return std::min<std::chrono::microseconds>(longest, prefetch * std::chrono::microseconds{4});
+}
+
 }  // namespace
 
 Consumer::Consumer(const RabbitOptions& options, Hand& hand, std::uint32_t epoch)
     : options_(options),
       hand_(hand),
       epoch_(epoch),
-      line_(options.server, "dlo consumer of " + about(), *this) {}
+      line_(options.server, "dlo consumer of " + about(), *this,
+            between_looks(options.prefetch)) {}
 
 Result<std::uint64_t> Consumer::ask_for_queue(Session& session, bool only_look) {
   Table arguments;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 
 #include "dlo/broker/rabbitmq/table.h"
@@ -19,10 +20,12 @@ constexpr std::size_t trusted_size = std::size_t{1} << 20U;  // of a body, befor
 
 }  // namespace
 
-Line::Line(RabbitServer server, std::string purpose, LineListener& listener)
+Line::Line(RabbitServer server, std::string purpose, LineListener& listener,
+           std::chrono::microseconds apart)
     : server_(std::move(server)),
       purpose_(std::move(purpose)),
       listener_(listener),
+      apart_(apart),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Line::~Line() {
@@ -62,8 +65,7 @@ void Line::run(const std::stop_token& stop) {
       continue;
     }
     wait_for_input();
-    const Lock lock(mutex_);
-    if (session_ != nullptr) pump();
+    look();
   }
   const Lock lock(mutex_);
   socket_ = -1;
@@ -107,9 +109,22 @@ void Line::connect() {
   changed_.notify_all();
 }
 
+void Line::look() {
+  {
+    const Lock lock(mutex_);
+    const auto before = frames_;
+    if (session_ != nullptr) pump();
+    if (frames_ == before) return;
+  }
+  // Without the lock: others send, or read themselves if they wait for an answer.
+  if (apart_.count() > 0) std::this_thread::sleep_for(apart_);
+}
+
 void Line::wait_for_input() {
   std::array<pollfd, 2> waits = {pollfd{socket_.load(), POLLIN, 0}, pollfd{wake_, POLLIN, 0}};
+  polls_ = true;  // before `soon_` is asked: who sets it from now on wakes this thread
   ::poll(waits.data(), waits.size(), soon_ ? look_again : look_every);
+  polls_ = false;
   std::uint64_t count = 0;
   if ((waits[1].revents & POLLIN) != 0) (void)!::read(wake_, &count, sizeof count);
 }
@@ -139,7 +154,7 @@ void Line::pump() {
 }
 
 void Line::look_soon() noexcept {
-  if (!soon_.exchange(true)) wake();
+  if (!soon_.exchange(true) && polls_) wake();
 }
 
 Result<void> Line::read() {
@@ -147,6 +162,7 @@ Result<void> Line::read() {
     auto frame = session_->next_frame();
     if (!frame) return frame.error();
     if (!*frame) return {};
+    ++frames_;
     if (auto fine = handle(**frame); !fine) return fine;
     if (!partial_) session_->release();
   }

@@ -46,7 +46,10 @@ class LineListener {
 /// go on whatever else this process does.
 class Line {
  public:
-  Line(RabbitServer server, std::string purpose, LineListener& listener);
+  /// `apart`: after something came nothing is read for so long, and then all that came meanwhile.
+  /// To be woken for every message costs more than the message.
+  Line(RabbitServer server, std::string purpose, LineListener& listener,
+       std::chrono::microseconds apart = {});
   ~Line();
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
@@ -77,6 +80,7 @@ class Line {
   void run(const std::stop_token& stop);
   void connect();
   void rest(const std::stop_token& stop);
+  void look();
   void wait_for_input();
   Result<void> read();
   Result<void> handle(const amqp_frame_t& frame);
@@ -87,6 +91,7 @@ class Line {
   const RabbitServer server_;
   const std::string purpose_;
   LineListener& listener_;
+  const std::chrono::microseconds apart_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -98,7 +103,9 @@ class Line {
   std::chrono::milliseconds pause_{0};  // before the next attempt
   std::atomic<int> socket_{-1};
   std::atomic<bool> soon_{false};
+  std::atomic<bool> polls_{false};  // its thread waits for input: whoever is in a hurry wakes it
 
+  std::uint64_t frames_ = 0;  // that came
   // A message under way.
   std::optional<Incoming> partial_;
   std::string body_;
