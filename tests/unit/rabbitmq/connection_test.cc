@@ -194,6 +194,40 @@ TEST_F(RabbitConnectionTest, NoMoreThanThePrefetchIsInHand) {
   EXPECT_EQ(must(broker->stats(noon)).ready, 7U);
 }
 
+TEST_F(RabbitConnectionTest, WhatWentWellMakesRoomWhileOneBeforeItStillRuns) {
+  auto source = options();
+  source.prefetch = 8;
+  const auto broker = open(source);
+  std::vector<Publication> sent;
+  for (int i = 1; i <= 9; ++i) sent.push_back(publication_of("m-" + std::to_string(i)));
+  must(broker->publish(sent, noon));
+  std::vector<Delivery> taken;
+  while (taken.size() < 8) taken.push_back(take_one(*broker));
+  EXPECT_EQ(settle(*broker, taken[1].lease, Completed{}), Settled::done);
+  EXPECT_EQ(take_one(*broker).message->id, "m-9");
+}
+
+TEST_F(RabbitConnectionTest, WhatDiedIsAcknowledgedBeforeItIsAnswered) {  // R3
+  const auto broker = open(options());
+  std::vector<Publication> sent;
+  for (int i = 1; i <= 20; ++i) sent.push_back(publication_of("m-" + std::to_string(i)));
+  must(broker->publish(sent, noon));
+  std::vector<Delivery> taken;
+  while (taken.size() < 20) taken.push_back(take_one(*broker));
+  for (std::size_t i = 1; i < 20; i += 2) {  // behind others that are still running
+    EXPECT_EQ(settle(*broker, taken[i].lease, DeadLettered{}), Settled::done);
+  }
+  broker->cut();
+  std::size_t back = 0;
+  ASSERT_TRUE(eventually([&] {
+    const auto again = broker->receive({20, 1h, 100ms}, noon);
+    if (again) back += again->size();
+    return back >= 10;
+  }));
+  EXPECT_EQ(back, 10U);
+  EXPECT_EQ(must(broker->stats(noon)).ready, 0U);
+}
+
 TEST(RabbitOptionsTest, WhatCannotBeMeantIsRefused) {
   const auto refused = [](auto change) {
     RabbitOptions made;

@@ -19,11 +19,17 @@ namespace {
 
 using testing::must;
 
+Parcel opened(const amqp_basic_properties_t& properties) {
+  Parcel parcel;
+  open_parcel(properties, parcel);
+  return parcel;
+}
+
 /// As if it had gone over the wire: encoded, decoded, body added.
 Parcel carry(const Message& message, const Carried& carried = {}) {
   Outgoing outgoing(message, carried);
   auto properties = outgoing.properties();
-  Parcel parcel = open_parcel(properties);
+  Parcel parcel = opened(properties);
   seal(parcel, std::string(view(outgoing.body())));
   return parcel;
 }
@@ -40,7 +46,7 @@ void expect_unchanged(const amqp_field_value_t& value) {
   amqp_basic_properties_t properties{};
   properties._flags = AMQP_BASIC_HEADERS_FLAG;
   properties.headers = {1, &entry};
-  Parcel parcel = open_parcel(properties);
+  Parcel parcel = opened(properties);
   seal(parcel, "body");
   const Carried nothing;
   Outgoing back(parcel.message, nothing);
@@ -211,7 +217,7 @@ TEST(RabbitParcel, WhatWasCarriedForAnotherMessageIsForgotten) {
   Outgoing outgoing(message, carried);
   auto copied = outgoing.properties();
   copied.message_id = bytes_of("m-2");  // made out of the first, with its headers
-  Parcel parcel = open_parcel(copied);
+  Parcel parcel = opened(copied);
   seal(parcel, "another body");
   EXPECT_EQ(parcel.carried, Carried{});
   EXPECT_EQ(parcel.message.key, "");
@@ -229,7 +235,7 @@ TEST(RabbitParcel, AnAttemptHeaderAloneIsBelieved) {  // R6, RMQ-21
   amqp_basic_properties_t properties{};
   properties._flags = AMQP_BASIC_HEADERS_FLAG;
   properties.headers = {2, entries.data()};
-  const auto parcel = open_parcel(properties);
+  const auto parcel = opened(properties);
   EXPECT_EQ(parcel.carried.counters.attempt, 3U);
   EXPECT_EQ(parcel.returns, 5U);
   EXPECT_TRUE(parcel.message.headers.empty());
@@ -246,7 +252,7 @@ TEST(RabbitParcel, HeadersOfWrongTypesAreNoCounts) {  // RMQ-03
   amqp_basic_properties_t properties{};
   properties._flags = AMQP_BASIC_HEADERS_FLAG;
   properties.headers = {4, entries.data()};
-  auto parcel = open_parcel(properties);
+  auto parcel = opened(properties);
   seal(parcel, "body");
   EXPECT_EQ(parcel.carried, Carried{});
   EXPECT_EQ(parcel.returns, 0U);
@@ -270,7 +276,7 @@ TEST(RabbitParcel, PrioritiesAreKept) {
     amqp_basic_properties_t properties{};
     properties._flags = AMQP_BASIC_PRIORITY_FLAG;
     properties.priority = number;
-    const auto parcel = open_parcel(properties);
+    const auto parcel = opened(properties);
     const Carried nothing;
     Outgoing back(parcel.message, nothing);
     EXPECT_EQ(back.properties().priority, number);

@@ -1,21 +1,28 @@
 #include "dlo/broker/rabbitmq/consumer.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <chrono>
+#include <cstdint>
 
 #include "dlo/broker/rabbitmq/table.h"
 
 namespace dlo::rabbitmq {
 namespace {
 
-constexpr std::chrono::milliseconds longest_wait{5};  // of an acknowledgement for others
+constexpr std::chrono::milliseconds longest_wait{5};  // of an acknowledgement for company
+/// ... and for one before it: what dies is written first, and then one frame tells of all.
+constexpr std::chrono::milliseconds longest_behind{20};
 constexpr std::size_t most_waiting = 64;
 
 /// So many may wait that the server has others to deliver meanwhile.
 std::size_t enough(std::uint16_t prefetch) {
   if (prefetch == 0) return most_waiting;
   return std::clamp<std::size_t>(prefetch / 4, 1, most_waiting);
+}
+
+/// So many that wait for one before them leave the server too little to deliver.
+std::size_t too_many(std::uint16_t prefetch) {
+  return prefetch == 0 ? SIZE_MAX : std::max<std::size_t>(prefetch - prefetch / 4, 1);
 }
 
 /// A fast server fills a fifth of what may be in hand meanwhile, so that it never has to wait for
@@ -32,8 +39,7 @@ Consumer::Consumer(const RabbitOptions& options, Hand& hand, std::uint32_t epoch
     : options_(options),
       hand_(hand),
       epoch_(epoch),
-      line_(options.server, "dlo consumer of " + about(), *this,
-            between_looks(options.prefetch)) {}
+      line_(options.server, "dlo consumer of " + about(), *this, between_looks(options.prefetch)) {}
 
 Result<std::uint64_t> Consumer::ask_for_queue(Session& session, bool only_look) {
   Table arguments;
@@ -58,16 +64,15 @@ Result<void> Consumer::opened(Session& session) {
   if (!found) return found.error();
   amqp_basic_qos(session.state(), Session::channel, 0, options_.prefetch, 0);
   if (auto fine = session.answered("prefetch"); !fine) return fine;
-  unacked_.clear();
-  done_.clear();
+  window_.clear();
   hand_.began(++epoch_);
   amqp_basic_consume(session.state(), Session::channel, bytes_of(options_.queue), amqp_empty_bytes,
                      0, 0, 0, amqp_empty_table);
   return session.answered(about());
 }
 
-void Consumer::came(Incoming incoming) {
-  unacked_.insert(incoming.tag);
+void Consumer::came(Incoming&& incoming) {
+  window_.came(incoming.tag);
   hand_.came(std::move(incoming));
 }
 
@@ -86,52 +91,75 @@ Result<void> Consumer::ack(Session& session, std::uint64_t tag, bool all_before)
   return session.sent(amqp_basic_ack(session.state(), Session::channel, tag, all_before ? 1 : 0));
 }
 
-void Consumer::ack(Tags done, bool at_once) {
-  if (done.tags.empty()) return;
-  const auto lock = line_.lock();
-  Session* session = line_.session();
-  if (session == nullptr || done.epoch != epoch_) return;  // the server has them back
-  if (done_.empty()) first_done_ = std::chrono::steady_clock::now();
-  done_.insert(done_.end(), done.tags.begin(), done.tags.end());
-  const bool nothing_else = done_.size() == unacked_.size();
-  if (at_once || nothing_else || done_.size() >= enough(options_.prefetch)) {
-    send_acks(*session);
-  } else {
-    line_.look_soon();
-  }
+void Consumer::mark_done(const Tags& tags) {
+  const auto now = std::chrono::steady_clock::now();
+  for (const std::uint64_t tag : tags.tags) window_.done(tag, now);
 }
 
-void Consumer::send_acks(Session& session) {
-  auto sorted = std::exchange(done_, {});
-  std::sort(sorted.begin(), sorted.end());
-  // Those at the front go with one frame: nobody needs what is before them any more.
-  auto next = sorted.begin();
-  while (next != sorted.end() && !unacked_.empty() && *next == *unacked_.begin()) {
-    unacked_.erase(unacked_.begin());
-    ++next;
+void Consumer::ack_now(const Tags& tags) {
+  if (tags.tags.empty()) return;
+  const auto lock = line_.lock();
+  Session* session = line_.session();
+  if (session == nullptr || tags.epoch != epoch_) return;  // the server has them back
+  mark_done(tags);
+  Result<void> fine = ack_front(*session);
+  for (const std::uint64_t tag : tags.tags) {
+    if (!fine) return line_.drop(fine.error());
+    if (!window_.is_done(tag)) continue;
+    window_.gone(tag);
+    fine = ack(*session, tag, false);
   }
-  Result<void> fine;
-  if (next != sorted.begin()) fine = ack(session, *std::prev(next), true);
-  for (; fine && next != sorted.end(); ++next) {
-    unacked_.erase(*next);
-    fine = ack(session, *next, false);
+  if (!fine) line_.drop(fine.error());
+}
+
+void Consumer::ack_soon(const Tags& tags) {
+  if (tags.tags.empty()) return;
+  const auto lock = line_.lock();
+  Session* session = line_.session();
+  if (session == nullptr || tags.epoch != epoch_) return;  // the server has them back
+  mark_done(tags);
+  if (window_.all_done() || window_.waiting() >= too_many(options_.prefetch)) {
+    return ack_all(*session);
+  }
+  if (window_.in_front() >= enough(options_.prefetch)) {
+    if (auto fine = ack_front(*session); !fine) return line_.drop(fine.error());
+  }
+  if (window_.waiting() > 0) line_.look_soon();
+}
+
+Result<void> Consumer::ack_front(Session& session) {
+  const auto last = window_.take_front();
+  if (!last) return {};
+  return ack(session, *last, true);
+}
+
+void Consumer::ack_all(Session& session) {
+  Result<void> fine = ack_front(session);
+  for (const std::uint64_t tag : window_.take_rest()) {
+    if (fine) fine = ack(session, tag, false);
   }
   if (!fine) line_.drop(fine.error());
 }
 
 bool Consumer::looked() {
   hand_.came_all();
-  if (done_.empty()) return false;
-  if (std::chrono::steady_clock::now() - first_done_ < longest_wait) return true;
-  if (Session* session = line_.session(); session != nullptr) send_acks(*session);
-  return false;
+  const auto oldest = window_.oldest();
+  Session* const session = line_.session();
+  if (!oldest || session == nullptr) return false;
+  const auto waited = std::chrono::steady_clock::now() - *oldest;
+  if (waited >= longest_behind) {
+    ack_all(*session);
+  } else if (waited >= longest_wait) {
+    if (auto fine = ack_front(*session); !fine) line_.drop(fine.error());
+  }
+  return window_.waiting() > 0;
 }
 
 void Consumer::stop() noexcept {
   {
     const auto lock = line_.lock();
     Session* session = line_.session();
-    if (session != nullptr && !done_.empty()) send_acks(*session);
+    if (session != nullptr) ack_all(*session);
   }
   line_.stop();
 }
@@ -143,7 +171,7 @@ void Consumer::give_back(const Tags& tags) {
   if (session == nullptr || tags.epoch != epoch_) return;  // the server has them back
   Result<void> fine;
   for (const std::uint64_t tag : tags.tags) {
-    unacked_.erase(tag);
+    window_.gone(tag);
     fine = session->sent(amqp_basic_reject(session->state(), Session::channel, tag, 1));
     if (!fine) return line_.drop(fine.error());
   }
@@ -159,7 +187,7 @@ Result<std::uint64_t> Consumer::sync() {
   auto lock = line_.lock();
   Session* session = line_.wait_for_session(lock);
   if (session == nullptr) return line_.why_down();
-  if (!done_.empty()) send_acks(*session);
+  ack_all(*session);
   session = line_.session();
   if (session == nullptr) return line_.why_down();
   // Asked on the channel that consumes: the answer comes after what was delivered before.

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <chrono>
-#include <set>
 #include <string>
-#include <vector>
 
+#include "dlo/broker/rabbitmq/ack_window.h"
 #include "dlo/broker/rabbitmq/hand.h"
 #include "dlo/broker/rabbitmq/line.h"
 #include "dlo/broker/rabbitmq/rabbit_options.h"
@@ -22,9 +20,10 @@ class Consumer final : public LineListener {
   void stop() noexcept;
   void cut() noexcept { line_.cut(); }
 
-  /// Sent to the server at once if it matters: otherwise many with one frame, within milliseconds,
-  /// or as soon as nothing else is in hand.
-  void ack(Tags tags, bool at_once = true);
+  /// Sent to the server before this returns.
+  void ack_now(const Tags& tags);
+  /// Many with one frame: within milliseconds, or as soon as nothing else is in hand.
+  void ack_soon(const Tags& tags);
   /// Rejects them, to be requeued.
   void give_back(const Tags& tags);
   /// Waits for an attempt to connect that is under way. Answers what is wrong, if anything is.
@@ -34,7 +33,7 @@ class Consumer final : public LineListener {
   Result<std::uint64_t> sync();
 
   Result<void> opened(Session& session) override;
-  void came(Incoming incoming) override;
+  void came(Incoming&& incoming) override;
   Result<void> method(const amqp_method_t& method) override;
   void lost(const Error& why) override;
   bool looked() override;
@@ -42,15 +41,15 @@ class Consumer final : public LineListener {
  private:
   Result<std::uint64_t> ask_for_queue(Session& session, bool only_look);
   Result<void> ack(Session& session, std::uint64_t tag, bool all_before);
-  void send_acks(Session& session);
+  void mark_done(const Tags& tags);
+  Result<void> ack_front(Session& session);
+  void ack_all(Session& session);
   [[nodiscard]] std::string about() const { return "queue \"" + options_.queue + "\""; }
 
   const RabbitOptions options_;
   Hand& hand_;
   std::uint32_t epoch_;
-  std::set<std::uint64_t> unacked_;  // those of `done_` among them
-  std::vector<std::uint64_t> done_;  // to be acknowledged
-  std::chrono::steady_clock::time_point first_done_{};
+  AckWindow window_;
   Line line_;  // last: its thread calls the rest
 };
 

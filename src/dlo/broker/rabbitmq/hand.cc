@@ -70,15 +70,13 @@ void Hand::lost(const Error& why) {
   ++epoch_;  // no token of before is of this one
   queue_ = new_queue();
   inbox_.clear();
-  tags_.clear();
   arrived_.notify_all();
 }
 
-void Hand::came(Incoming incoming) {
+void Hand::came(Incoming&& incoming) {
   Newcomer newcomer;
-  newcomer.tag = incoming.tag;
   newcomer.redelivered = incoming.redelivered;
-  newcomer.message = std::make_shared<Message>(std::move(incoming.parcel.message));
+  newcomer.message = std::make_shared<Tagged>(std::move(incoming.parcel.message), incoming.tag);
   newcomer.message->source = source_;
   if (newcomer.message->event_type.empty() && !event_type_.empty()) {
     newcomer.message->event_type = event_type_;
@@ -114,7 +112,6 @@ void Hand::admit(Newcomer newcomer, TimePoint now) {
     arrival.past->trail = std::move(carried.trail);
     arrival.past->repeat = newcomer.redelivered;
   }
-  tags_.emplace(newcomer.message.get(), newcomer.tag);
   arrival.message = std::move(newcomer.message);
   queue_->add(std::move(arrival), now);
 }
@@ -134,14 +131,9 @@ std::optional<Error> Hand::down(const char* where) const {
   return Error{why_down_->code, where, why_down_->detail};
 }
 
-void Hand::collect(memory::Queue::Gone& gone, Tags& done) {
+void Hand::collect(const memory::Queue::Gone& gone, Tags& done) const {
   done.epoch = epoch_;
-  for (const auto& message : gone) {
-    const auto found = tags_.find(message.get());
-    if (found == tags_.end()) continue;
-    done.tags.push_back(found->second);
-    tags_.erase(found);
-  }
+  for (const auto& message : gone) done.tags.push_back(tag_of(*message));
 }
 
 Result<std::vector<Delivery>> Hand::receive(const ReceiveRequest& request, Instant now,
@@ -217,40 +209,43 @@ Retry Hand::retry_of(const memory::Slot& slot, const Failed& failed) const {
 
 /// It leaves the hand: given back as it is, or to be sent again with what became of it.
 void Hand::end_failed(const Settlement& settlement, const memory::Slot& slot, const Instant& now,
-                      Tags& back, std::vector<Retry>& retries) {
+                      Ended& ended) {
   const auto& failed = std::get<Failed>(settlement.ending);
   const bool at_once = requeues_ && failed.again_at <= now.wall && !slot.message->id.empty();
   Retry retry = retry_of(slot, failed);
   memory::Queue::Gone left;
   queue_->settle({settlement.lease, Completed{}}, now.wall, left);
   ++not_completed_;
-  retry.tag = tags_.extract(retry.message.get()).mapped();
+  retry.tag = tag_of(*retry.message);
   if (at_once) {
-    back.epoch = epoch_;
-    back.tags.push_back(retry.tag);
+    ended.back.epoch = epoch_;
+    ended.back.tags.push_back(retry.tag);
   } else {
-    retries.push_back(std::move(retry));
+    ended.retries.push_back(std::move(retry));
   }
 }
 
 Result<std::vector<SettleAnswer>> Hand::settle(std::span<const Settlement> settlements, Instant now,
-                                               Tags& done, Tags& back,
-                                               std::vector<Retry>& retries) {
-  memory::Queue::Gone gone;
+                                               Ended& ended) {
+  memory::Queue::Gone done;
+  memory::Queue::Gone over;
   std::vector<SettleAnswer> answers(settlements.size());
   const std::lock_guard lock(mutex_);
   if (closed_) return *down("rabbitmq.settle");
   advance(now);
   for (std::size_t i = 0; i < settlements.size(); ++i) {
-    const bool failed = std::holds_alternative<Failed>(settlements[i].ending);
+    const Ending& ending = settlements[i].ending;
+    const bool failed = std::holds_alternative<Failed>(ending);
     const auto* slot = failed ? queue_->leased(settlements[i].lease) : nullptr;
     if (slot == nullptr) {
-      answers[i] = queue_->settle(settlements[i], now.wall, gone);
+      auto& to = std::holds_alternative<Completed>(ending) ? done : over;
+      answers[i] = queue_->settle(settlements[i], now.wall, to);
     } else {
-      end_failed(settlements[i], *slot, now, back, retries);
+      end_failed(settlements[i], *slot, now, ended);
     }
   }
-  collect(gone, done);
+  collect(done, ended.done);
+  collect(over, ended.over);
   arrived_.notify_all();
   return answers;
 }
@@ -260,9 +255,7 @@ void Hand::put_back(const Retry& retry, const Error& why, TimePoint now) {
   trouble_ = "a failed message could not be sent again and waits in memory: " + why.detail;
   if (retry.epoch != epoch_ || closed_) return;  // the server has it back
   Newcomer newcomer;
-  newcomer.tag = retry.tag;
-  newcomer.redelivered = false;
-  newcomer.message = std::make_shared<Message>(*retry.message);
+  newcomer.message = std::make_shared<Tagged>(Message(*retry.message), retry.tag);
   newcomer.carried = *retry.carried;
   admit(std::move(newcomer), now);
   arrived_.notify_all();

@@ -174,8 +174,8 @@ Result<void> Line::handle(const amqp_frame_t& frame) {
       return handle_method(frame.payload.method);
     case AMQP_FRAME_HEADER:
       if (!partial_) return {};
-      partial_->parcel = open_parcel(
-          *static_cast<const amqp_basic_properties_t*>(frame.payload.properties.decoded));
+      open_parcel(*static_cast<const amqp_basic_properties_t*>(frame.payload.properties.decoded),
+                  partial_->parcel);
       body_left_ = frame.payload.properties.body_size;
       body_.clear();
       body_.reserve(std::min<std::uint64_t>(body_left_, trusted_size));
@@ -196,9 +196,8 @@ Result<void> Line::handle(const amqp_frame_t& frame) {
 
 void Line::finish() {
   seal(partial_->parcel, std::exchange(body_, {}));
-  Incoming whole = std::move(*partial_);
+  listener_.came(std::move(*partial_));
   partial_.reset();
-  listener_.came(std::move(whole));
 }
 
 Result<void> Line::handle_method(const amqp_method_t& method) {

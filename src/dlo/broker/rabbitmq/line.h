@@ -34,7 +34,7 @@ class LineListener {
   virtual ~LineListener() = default;
   /// A new session: sets up its channel. An error ends it.
   virtual Result<void> opened(Session& session) = 0;
-  virtual void came(Incoming incoming) = 0;
+  virtual void came(Incoming&& incoming) = 0;
   /// Any other method, but for the end of channel or connection.
   virtual Result<void> method(const amqp_method_t& method) = 0;
   virtual void lost(const Error& why) = 0;

@@ -155,8 +155,7 @@ std::int64_t mark_of(std::string_view id, std::string_view body) noexcept {
   return static_cast<std::int64_t>(hash);
 }
 
-Parcel open_parcel(const amqp_basic_properties_t& from) {
-  Parcel parcel;
+void open_parcel(const amqp_basic_properties_t& from, Parcel& parcel) {
   Message& message = parcel.message;
   const auto has = [&](amqp_flags_t flag) { return (from._flags & flag) != 0; };
   if (has(AMQP_BASIC_HEADERS_FLAG)) read_headers(from.headers, parcel);
@@ -169,7 +168,6 @@ Parcel open_parcel(const amqp_basic_properties_t& from) {
   }
   if (has(AMQP_BASIC_PRIORITY_FLAG)) message.priority = priority_of(from.priority);
   read_other_properties(from, message.headers);
-  return parcel;
 }
 
 void seal(Parcel& parcel, std::string body) {

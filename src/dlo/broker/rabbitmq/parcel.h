@@ -37,7 +37,7 @@ struct Parcel {
   bool null_payload = false;
 };
 
-[[nodiscard]] Parcel open_parcel(const amqp_basic_properties_t& properties);
+void open_parcel(const amqp_basic_properties_t& properties, Parcel& parcel);
 /// Adds the body. What was carried for another message (somebody copied headers) is forgotten.
 void seal(Parcel& parcel, std::string body);
 

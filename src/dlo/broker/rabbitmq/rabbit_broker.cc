@@ -1,6 +1,5 @@
 #include "dlo/broker/rabbitmq/rabbit_broker.h"
 
-#include <algorithm>
 #include <random>
 
 #include "dlo/broker/moments.h"
@@ -96,7 +95,7 @@ void RabbitBroker::Parts::send_again(const std::vector<Retry>& retries, TimePoin
       done.tags.push_back(retries[i].tag);
     }
   }
-  consumer.ack(std::move(done));
+  consumer.ack_now(done);
   if (all) hand.sent_again();
 }
 
@@ -121,7 +120,7 @@ Result<std::vector<Delivery>> RabbitBroker::receive(const ReceiveRequest& reques
   }
   Tags dropped;
   auto received = parts_->hand.receive(request, now, dropped);
-  parts_->consumer.ack(std::move(dropped));
+  parts_->consumer.ack_now(dropped);
   return received;
 }
 
@@ -136,18 +135,13 @@ Result<std::vector<bool>> RabbitBroker::renew(std::span<const LeaseToken> leases
 
 Result<std::vector<SettleAnswer>> RabbitBroker::settle(std::span<const Settlement> settlements,
                                                        Instant now) {
-  Tags done;
-  Tags back;
-  std::vector<Retry> retries;
-  auto answers = parts_->hand.settle(settlements, now, done, back, retries);
-  // Of what died somebody may write down next that it is settled. What succeeded can wait: a crash
-  // now repeats it, as it would if the acknowledgement were lost.
-  const bool at_once = !std::ranges::all_of(settlements, [](const Settlement& each) {
-    return std::holds_alternative<Completed>(each.ending);
-  });
-  parts_->consumer.ack(std::move(done), at_once);
-  parts_->consumer.give_back(back);
-  if (!retries.empty()) parts_->send_again(retries, now.wall);
+  rabbitmq::Ended ended;
+  auto answers = parts_->hand.settle(settlements, now, ended);
+  // What went well first: what died is among it, and one frame may tell of both.
+  parts_->consumer.ack_soon(ended.done);
+  parts_->consumer.ack_now(ended.over);
+  parts_->consumer.give_back(ended.back);
+  if (!ended.retries.empty()) parts_->send_again(ended.retries, now.wall);
   return answers;
 }
 

@@ -61,7 +61,7 @@ class RabbitPublisher::Desk final : public LineListener {
   void cut() noexcept { line_.cut(); }
 
   Result<void> opened(Session& session) override;
-  void came(Incoming incoming) override;
+  void came(Incoming&& incoming) override;
   Result<void> method(const amqp_method_t& method) override;
   void lost(const Error& why) override;
 
@@ -160,7 +160,7 @@ Result<void> RabbitPublisher::Desk::method(const amqp_method_t& method) {
 
 /// Returns come in the order of publication and name no number: the first that looks the same and
 /// is not marked yet is the one, and of twins it does not matter which.
-void RabbitPublisher::Desk::came(Incoming incoming) {
+void RabbitPublisher::Desk::came(Incoming&& incoming) {
   if (!incoming.returned) return;
   const Message& back = incoming.parcel.message;
   for (auto& [number, pending] : waiting_) {
