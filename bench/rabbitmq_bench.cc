@@ -93,6 +93,7 @@ double through_consumer(const Setting& setting) {
   ConsumerOptions wanted;
   wanted.source = queue;
   wanted.at_once = 1;
+  wanted.in_flight = prefetch;
   QueueConsumer consumer(wanted, std::move(parts));
   const auto began = Steady::now();
   if (auto started = consumer.start(false); !started) fail(started.error());

@@ -251,6 +251,7 @@ class Consumers::Running {
     wanted.source = settings.source;
     wanted.origin = parts.origin;
     wanted.at_once = settings.handler.at_once == 0 ? usual_at_once : settings.handler.at_once;
+    wanted.in_flight = settings.prefetch;
     wanted.timeout = settings.handler.timeout.value_or(usual_timeout);
     wanted.grace = grace_;
     consumer::CopyForm form{settings.queue, (*rules)->profile().form == "booking"};

@@ -31,6 +31,14 @@ ProcessorOptions processor_options(const ConsumerOptions& options, Millis receiv
   return chosen;
 }
 
+/// The engine has to know what its source will not go beyond: deaths that wait for company keep it
+/// from handing out more.
+ProcessorOptions source_options(const ConsumerOptions& options) {
+  ProcessorOptions chosen = processor_options(options, look_for);
+  if (options.in_flight > 0) chosen.max_in_flight = options.in_flight;
+  return chosen;
+}
+
 void add(ConsumerStatus& to, const ProcessorStats& stats) {
   to.succeeded += stats.succeeded;
   to.retried += stats.retried;
@@ -85,7 +93,7 @@ struct QueueConsumer::Lines {
     source_line = std::make_unique<Processor>(
         ProcessorParts{*broker, parts.office, of.rules(), parts.handlers, parts.clock,
                        parts.validators, &at_source, first, &writer},
-        processor_options(of.options_, look_for));
+        source_options(of.options_));
     office_line = std::make_unique<Processor>(
         ProcessorParts{waiting, parts.office, of.rules(), parts.handlers, parts.clock,
                        parts.validators, &at_office, second, &waiting_writer},

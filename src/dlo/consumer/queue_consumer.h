@@ -28,8 +28,9 @@ namespace dlo {
 struct ConsumerOptions {
   std::string source;  // the name its messages carry
   Origin origin{};
-  std::size_t at_once = 8;  // runs at the same time
-  Millis timeout{0};        // of one run; 0: none
+  std::size_t at_once = 8;    // runs at the same time
+  std::size_t in_flight = 0;  // so many its queue hands out before it hears of them; 0: any number
+  Millis timeout{0};          // of one run; 0: none
   Millis lease_for{30'000};
   Millis grace{10'000};    // for what runs when it is stopped or paused
   std::uint64_t seed = 0;  // of jitter; 0: drawn

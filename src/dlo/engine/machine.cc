@@ -55,7 +55,7 @@ Processor::Machine::Machine(ProcessorParts parts, ProcessorOptions chosen)
       scheduler(clock, options.suspect_window, bell),
       settler(source, pool, marks, counts, board, events, clock),
       recorder(office, writer, settler, pool, marks, counts, board, events, parts.listener,
-               rules->profile().owner_effect, clock),
+               rules->profile().owner_effect, clock, options.max_in_flight),
       workshop({source, procedure, scheduler, recorder, settler, suspects, board, counts, events,
                 clock, dice, bell},
                options),

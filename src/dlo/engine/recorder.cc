@@ -11,7 +11,7 @@ namespace dlo {
 namespace {
 
 /// Lists of 512 reach 0.8 of what the office takes by itself, lists of 2048 0.9: a sync is shared
-/// by four times as many, and the pool is still four of them deep.
+/// by four times as many, and the usual pool is still four of them deep.
 constexpr std::size_t largest_batch = 2'048;
 constexpr std::size_t largest_batch_bytes = 8U << 20U;
 constexpr Millis put_off_for{30'000};
@@ -68,8 +68,22 @@ std::vector<Result<void>> tell_owner(DeathListener& listener,
   return answers;
 }
 
+/// A quarter of what may be in flight. A source that hands out few before it hears of them has
+/// nothing more to give while they wait here for others.
+std::size_t Recorder::enough_of(std::size_t most_in_flight) noexcept {
+  return std::clamp<std::size_t>(most_in_flight / 4, 1, largest_batch);
+}
+
+/// Not so long that a fast source has handed out half of what it will meanwhile: it goes on while a
+/// list is written.
+std::chrono::microseconds Recorder::apart(std::size_t most_in_flight) noexcept {
+  constexpr std::size_t longest = 20'000;
+  constexpr std::size_t each = 8;
+  return std::chrono::microseconds{std::min(longest, std::min(longest, most_in_flight) * each)};
+}
+
 bool Recorder::enough() const noexcept {
-  return stopping_ || urgent_ || in_.size() >= largest_batch;
+  return stopping_ || urgent_ || in_.size() >= enough_;
 }
 
 void Recorder::push(Entry entry) {

@@ -51,7 +51,8 @@ class Recorder {
 
   Recorder(Office& office, RecordWriter& writer, Settler& settler, ItemPool& pool, Marks& marks,
            ProcessorCounts& counts, StatusBoard& board, EngineEvents* events,
-           DeathListener* listener, OwnerEffect effect, const Clock& clock)
+           DeathListener* listener, OwnerEffect effect, const Clock& clock,
+           std::size_t most_in_flight)
       : office_(office),
         writer_(writer),
         settler_(settler),
@@ -62,7 +63,9 @@ class Recorder {
         events_(events),
         listener_(listener),
         effect_(effect),
-        clock_(clock) {}
+        clock_(clock),
+        enough_(enough_of(most_in_flight)),
+        pace_(apart(most_in_flight)) {}
 
   void push(Entry entry);
 
@@ -77,6 +80,8 @@ class Recorder {
   void clear_marks();
 
  private:
+  [[nodiscard]] static std::size_t enough_of(std::size_t most_in_flight) noexcept;
+  [[nodiscard]] static std::chrono::microseconds apart(std::size_t most_in_flight) noexcept;
   [[nodiscard]] bool enough() const noexcept;
   void wait_for_more(std::unique_lock<std::mutex>& lock);
   void collect();
@@ -105,6 +110,7 @@ class Recorder {
   DeathListener* listener_;
   OwnerEffect effect_;
   const Clock& clock_;
+  const std::size_t enough_;  // so many are a batch: nobody waits for more
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
@@ -119,7 +125,7 @@ class Recorder {
 
   // Of whoever flushes.
   std::vector<Entry> entries_;
-  Pace pace_{std::chrono::milliseconds{20}};
+  Pace pace_;
   Patience patience_{Millis{100}, Millis{5'000}};
 };
 

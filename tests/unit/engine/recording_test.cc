@@ -172,6 +172,15 @@ TEST_F(Recording, PoisonThatCannotBeWrittenFastEnoughWaitsAtItsSource) {
   EXPECT_EQ(processor->stats().in_flight, 0U);
 }
 
+TEST_F(Recording, ASourceThatHandsOutFewDoesNotWaitForAListThatCannotGrow) {
+  world.options.max_in_flight = 4;
+  auto processor = world.processor();
+  constexpr std::uint64_t many = 8'000;  // lists of four, each waited for, would take 40 s
+  for (std::uint64_t i = 0; i < many; ++i) world.publish("poison");
+  Running running(*processor);
+  EXPECT_TRUE(eventually([&] { return processor->stats().dead == many; }));
+}
+
 TEST(Room, IsThereAgainOnlyWhenAnEighthIsFreeSoThatFetchingStaysInBatches) {
   Bell bell;
   ItemPool pool(16, 1U << 20U, bell);
