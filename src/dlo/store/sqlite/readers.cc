@@ -25,11 +25,12 @@ bool Reader::end() noexcept {
   }
 }
 
-Statement& Reader::statement(const std::string& sql, char slot) {
-  const std::string key = sql + slot;
-  const auto found = statements_.find(key);
-  if (found != statements_.end()) return *found->second;
-  return *statements_.emplace(key, std::make_unique<Statement>(db_.raw(), sql)).first->second;
+Statement& Reader::statement(std::string_view sql, char slot) {
+  Statements& known = statements_[slot];
+  const auto found = known.find(sql);
+  if (found != known.end()) return *found->second;
+  auto made = std::make_unique<Statement>(db_.raw(), sql);
+  return *known.emplace(sql, std::move(made)).first->second;
 }
 
 Readers::Readers(std::string path, Access access, std::size_t most)

@@ -1,9 +1,13 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -16,7 +20,7 @@ class Reader {
  public:
   Reader(const std::string& path, Access access);
   /// Statements of one text but different slots can be stepped side by side.
-  [[nodiscard]] Statement& statement(const std::string& sql, char slot = 0);
+  [[nodiscard]] Statement& statement(std::string_view sql, char slot = 0);
   [[nodiscard]] Connection& connection() noexcept { return db_; }
   void begin() { begin_.run(); }
   /// False: nobody may use this connection again.
@@ -25,7 +29,16 @@ class Reader {
  private:
   Connection db_;
   Statement begin_, commit_;
-  std::unordered_map<std::string, std::unique_ptr<Statement>> statements_;
+  /// A text is found without being copied: some are long, and every read asks for a few.
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view sql) const noexcept {
+      return std::hash<std::string_view>{}(sql);
+    }
+  };
+  using Statements =
+      std::unordered_map<std::string, std::unique_ptr<Statement>, Hash, std::equal_to<>>;
+  std::map<char, Statements> statements_;  // by slot
 };
 
 /// A few read connections, opened when first needed. Readers never wait for the writer; they wait
@@ -41,7 +54,7 @@ class Readers {
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    Statement& operator()(const std::string& sql, char slot = 0) {
+    Statement& operator()(std::string_view sql, char slot = 0) {
       return reader_->statement(sql, slot);
     }
     [[nodiscard]] Connection& connection() noexcept { return reader_->connection(); }

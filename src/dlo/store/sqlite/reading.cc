@@ -74,7 +74,7 @@ std::optional<TimePoint> read_next_due(Readers::Turn& turn, const ClaimFrom& fro
       consider(turn(first_due).bind(static_cast<std::int64_t>(each)));
     }
   } else {
-    each_due_source(turn(std::string(due_source_after)), [&](const std::string& source) {
+    each_due_source(turn(due_source_after), [&](const std::string& source) {
       if (takes(from, source)) of_source(source);
     });
   }
