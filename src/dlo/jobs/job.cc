@@ -1,6 +1,8 @@
 #include "dlo/jobs/job.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "dlo/json/fields.h"
 #include "dlo/json/writer.h"
@@ -8,6 +10,8 @@
 
 namespace dlo {
 namespace {
+
+constexpr std::size_t id_digits = 32;
 
 constexpr std::array<std::string_view, 7> state_names = {
     "planned", "running", "paused", "cancelled", "done", "failed", "stopped"};
@@ -143,6 +147,61 @@ std::vector<Taken> read_taken(JsonFields& fields, std::string_view name) {
   return all;
 }
 
+/// Thousands are written at a time, and read by whoever asks how far a job is: one text, in which
+/// each says only what is not as it was of the one before it.
+std::string packed(const std::vector<Taken>& all) {
+  std::string text;
+  text.reserve(all.size() * 33 + 64);
+  const Taken* last = nullptr;
+  for (const Taken& each : all) {
+    if (last != nullptr) text += ',';
+    text += to_string(each.id);
+    const bool alike = last != nullptr && last->occurrence == each.occurrence &&
+                       last->group == each.group && last->was == each.was;
+    if (!alike) {
+      text += ' ' + std::to_string(each.occurrence) + ' ' + to_string(each.group) + ' ';
+      text += name_of(each.was);
+    }
+    last = &each;
+  }
+  return text;
+}
+
+/// Nothing if it is not what `packed` writes.
+std::optional<std::vector<Taken>> unpacked(std::string_view text) {
+  std::vector<Taken> all;
+  Taken taken;
+  while (!text.empty()) {
+    const std::string_view each = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(each.size() + 1, text.size()));
+    const auto id = parse_id(each.substr(0, id_digits));
+    if (!id) return std::nullopt;
+    taken.id = RecordId{*id};
+    if (each.size() > id_digits) {
+      const char* const end = each.data() + each.size();
+      const auto number = std::from_chars(each.data() + id_digits + 1, end, taken.occurrence);
+      const std::string_view rest(number.ptr, end);
+      const auto group = parse_id(rest.substr(std::min<std::size_t>(1, rest.size()), id_digits));
+      if (number.ec != std::errc() || !group) return std::nullopt;
+      const auto was = parse_status(rest.substr(std::min(id_digits + 2, rest.size())));
+      if (!was) return std::nullopt;
+      taken.group = *group;
+      taken.was = *was;
+    } else if (all.empty()) {
+      return std::nullopt;
+    }
+    all.push_back(taken);
+  }
+  return all;
+}
+
+std::vector<Taken> read_sending(JsonFields& fields) {
+  if (!fields.has("taken")) return read_taken(fields, "sending");  // of an older version
+  auto all = unpacked(fields.text("taken"));
+  if (!all) fields.complain("taken", "is not a list of what was taken");
+  return std::move(all).value_or(std::vector<Taken>());
+}
+
 void write_place(JsonWriter& out, const std::string& name, const JobPlace& place) {
   if (place.record) out.member(name, to_string(*place.record));
   if (!place.item.empty()) out.member(name + "_item", place.item);
@@ -251,7 +310,7 @@ std::string to_json(const JobProgress& progress) {
   out.member("presumed", counts.presumed).member("returned", counts.returned);
   out.member("behind", counts.behind).member("taken_over", counts.taken_over);
   out.key("listed").boolean(progress.listed);
-  write_taken(out, "sending", progress.sending);
+  if (!progress.sending.empty()) out.member("taken", packed(progress.sending));
   if (!progress.awaiting.empty()) write_taken(out, "awaiting", progress.awaiting);
   if (progress.last_sent) out.member("last_sent", *progress.last_sent);
   if (progress.seen_change > 0) out.member("seen_change", progress.seen_change);
@@ -290,7 +349,7 @@ Result<JobProgress> parse_job_progress(std::string_view text) {
     counts.behind = fields.number("behind");
     counts.taken_over = fields.number("taken_over");
     progress.listed = fields.boolean("listed");
-    progress.sending = read_taken(fields, "sending");
+    progress.sending = read_sending(fields);
     progress.awaiting = read_taken(fields, "awaiting");
     for (const JsonValue& item : fields.items("returned_to")) {
       JsonFields to(item, "returned_to", complaints);

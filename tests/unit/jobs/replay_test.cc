@@ -262,5 +262,24 @@ TEST_F(ReplayTest, AJobAndItsProgressComeBackAsTheyWereWritten) {
   EXPECT_EQ(must(parse_job_progress(to_json(progress))), progress);
 }
 
+TEST_F(ReplayTest, WhatWasTakenIsReadAsItWasWrittenNowAndByOlderVersions) {
+  JobProgress progress;
+  for (std::size_t i = 0; i < 1'000; ++i) progress.sending.push_back({id_of(i), 1, {9, 9}});
+  progress.sending[7].occurrence = 12;
+  progress.sending[8].was = Status::quarantined;
+  const std::string text = to_json(progress);
+  EXPECT_LT(text.size(), 40'000U) << "whoever asks how far a job is reads all of it";
+  EXPECT_EQ(must(parse_job_progress(text)), progress);
+  const std::string id = to_string(id_of(1));
+  const auto older =
+      must(parse_job_progress(R"({"sending":[{"id":")" + id + R"(","occurrence":3,"group":")" + id +
+                              R"(","was":"exhausted"}]})"));
+  EXPECT_EQ(older.sending, (std::vector<Taken>{{id_of(1), 3, {7, 1}, Status::exhausted}}));
+  for (const std::string& bad : {id, id + " 1", id + " x " + id + " pending", id + " 1 " + id,
+                                 id + " 1 " + id + " gone", std::string("7")}) {
+    EXPECT_FALSE(parse_job_progress(R"({"taken":")" + bad + "\"}")) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace dlo
