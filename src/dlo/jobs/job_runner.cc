@@ -60,7 +60,8 @@ void JobRunner::stop() {
 Result<Stepped> JobRunner::step_of(const Job& job, const JobProgress& before, std::size_t most,
                                    TimePoint now) {
   if (job.spec.replay) {
-    return replay_step(office_, targets_, job, before, most, now, stop_.get_token());
+    return replay_step(office_, targets_, job, before, most, now, stop_.get_token(),
+                       options_.go_on_for);
   }
   return step(office_, job, before, most, now,
               [this](const std::string& source) { return bool(targets_.check(source)); });

@@ -27,6 +27,7 @@ class JobRunner {
   struct Options {
     std::size_t batch = 200;                  // items in one write
     std::size_t outside_batch = 2'000;        // ... that go to another broker, which answers later
+    Millis go_on_for{250};                    // with a replay that nothing slows down, in one turn
     Millis again_after{1'000};                // while the office is unavailable
     Millis quiet_for{14LL * 24 * 3'600'000};  // then a group without open dead letters is resolved
     Millis keep_every{600'000};

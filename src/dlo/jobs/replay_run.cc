@@ -13,7 +13,7 @@ Result<Stepped> ReplayWork::run_taken(const Taken& taken) {
   tried.next.sending.clear();
   const auto target = executor_of(targets_, spec_.target);
   if (!detail || detail->record.status != Status::replaying) {
-    settle_early(detail, taken, tried.next, tried.outcomes);
+    settle_early(detail ? &detail->record : nullptr, taken, tried);
   } else if (!target) {
     give_back(detail->record, taken.was, tried);
     count_unreachable(tried.next, spec_.target, target.error().detail);
@@ -37,8 +37,7 @@ Result<Stepped> ReplayWork::run_taken(const Taken& taken) {
                                   std::move(ran.outcome));
     tried.sent.push_back(record.id);
   }
-  auto written =
-      write(std::move(tried.changes), std::move(tried.outcomes), std::move(tried.next), tried.sent);
+  auto written = write(std::move(tried));
   if (!written && is_overtaken(written.error())) return Stepped{progress_};
   return written;
 }

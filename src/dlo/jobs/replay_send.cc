@@ -15,13 +15,6 @@ constexpr std::size_t most_unreachable = 20;
 constexpr int most_writes = 20;
 constexpr std::size_t bytes_at_once = std::size_t{8} << 20U;
 
-/// What goes to one target.
-struct Batch {
-  std::vector<Publication> publications;
-  std::vector<Taken> taken;
-};
-using Batches = std::map<std::string, Batch>;
-
 std::size_t size_of(const Message& message) {
   return message.payload ? message.payload->size() : 0;
 }
@@ -30,82 +23,95 @@ std::size_t size_of(const Message& message) {
 
 Result<Stepped> ReplayWork::send_taken() {
   if (is_executor(spec_.target)) return run_taken(progress_.sending.front());
-  Batches batches;
-  std::size_t bytes = 0;
   Fates fates;
+  for (const Taken& taken : progress_.sending) fates.all.emplace_back().taken = taken;
+  if (auto sent = send(fates); !sent) return sent.error();
+  return write_fates(fates);
+}
+
+Result<void> ReplayWork::send(Fates& fates) const {
+  std::map<std::string, Batch> batches;
+  std::size_t bytes = 0;
   const auto send_all = [&] {
     for (const auto& [target, batch] : std::exchange(batches, {})) {
-      const auto there = targets_.check(target);
-      if (there) {
-        send_part(target, batch.publications, batch.taken, fates);
-      } else {
-        note_refusal(there.error(), batch.taken, fates);
-      }
+      send_batch(target, batch, fates);
     }
     bytes = 0;
   };
-  for (const Taken& taken : progress_.sending) {
-    auto detail = office_.get(taken.id);
-    if (!detail && !is_overtaken(detail.error())) return detail.error();
-    Fate& fate = fates.all.emplace_back();
-    fate.taken = taken;
-    if (!detail || detail->record.status != Status::replaying) continue;
-    fate.target = target_of(detail->record);
+  for (std::size_t i = 0; i < fates.all.size(); ++i) {
+    Fate& fate = fates.all[i];
+    std::optional<RecordDetail> read;
+    if (!fate.detail) {
+      auto detail = office_.get(fate.taken.id);
+      if (!detail && !is_overtaken(detail.error())) return detail.error();
+      if (!detail || detail->record.status != Status::replaying) continue;
+      read = std::move(*detail);
+    }
+    const RecordDetail& detail = read ? *read : *fate.detail;
+    fate.target = target_of(detail.record);
     Batch& batch = batches[fate.target];
     batch.publications.push_back(
-        replay_of(*detail, fate.target, spec_, rules_for(targets_, detail->record).count, now_));
-    batch.taken.push_back(taken);
+        replay_of(detail, fate.target, spec_, rules_for(targets_, detail.record).count, now_));
+    batch.places.push_back(i);
     bytes += size_of(*batch.publications.back().message);
     if (bytes >= bytes_at_once) send_all();
   }
   send_all();
-  return write_fates(fates);
+  return {};
+}
+
+void ReplayWork::send_batch(const std::string& target, const Batch& batch, Fates& fates) const {
+  const auto there = targets_.check(target);
+  if (!there) return note_refusal(there.error(), batch.places, fates);
+  send_part(target, batch.publications, batch.places, fates);
 }
 
 /// A queue may be too small for so many at once, and take them in parts.
 void ReplayWork::send_part(const std::string& target, std::span<const Publication> publications,
-                           std::span<const Taken> taken, Fates& fates) {
-  if (is_outside(targets_, target)) return send_outside(target, publications, taken, fates);
+                           std::span<const std::size_t> places, Fates& fates) const {
+  if (is_outside(targets_, target)) return send_outside(target, publications, places, fates);
   const auto sent = targets_.send(target, publications, now_);
   if (sent) return;
-  if (sent.error().code != Code::invalid_argument || taken.size() == 1) {
-    return note_refusal(sent.error(), taken, fates);
+  if (sent.error().code != Code::invalid_argument || places.size() == 1) {
+    return note_refusal(sent.error(), places, fates);
   }
-  const std::size_t half = taken.size() / 2;
-  send_part(target, publications.first(half), taken.first(half), fates);
-  send_part(target, publications.subspan(half), taken.subspan(half), fates);
+  const std::size_t half = places.size() / 2;
+  send_part(target, publications.first(half), places.first(half), fates);
+  send_part(target, publications.subspan(half), places.subspan(half), fates);
 }
 
 /// Another broker may take some and refuse others.
 void ReplayWork::send_outside(const std::string& target, std::span<const Publication> publications,
-                              std::span<const Taken> taken, Fates& fates) {
+                              std::span<const std::size_t> places, Fates& fates) const {
   const auto sent = targets_.outside.send(target, publications, now_);
-  if (!sent) return note_refusal(sent.error(), taken, fates);
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    if ((*sent)[i]) note_refusal(*(*sent)[i], taken.subspan(i, 1), fates);
+  if (!sent) return note_refusal(sent.error(), places, fates);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if ((*sent)[i]) note_refusal(*(*sent)[i], places.subspan(i, 1), fates);
   }
 }
 
-void ReplayWork::note_refusal(const Error& error, std::span<const Taken> taken, Fates& fates) {
+void ReplayWork::note_refusal(const Error& error, std::span<const std::size_t> places,
+                              Fates& fates) {
   if (will_pass(error)) fates.later = error;  // again later, under the same ids
-  for (const Taken& each : taken) {
-    const auto fate = std::find_if(fates.all.begin(), fates.all.end(),
-                                   [&](const Fate& one) { return one.taken.id == each.id; });
-    fate->refused = error;
-  }
+  for (const std::size_t place : places) fates.all[place].refused = error;
 }
 
 /// Whoever is quick has completed some of them before it is written that they were sent. What was
 /// sent is never sent again for that: it is looked at once more and written as it is then.
-Result<Stepped> ReplayWork::write_fates(const Fates& fates) {
+Result<Stepped> ReplayWork::write_fates(Fates& fates) {
   for (int i = 0; i < most_writes; ++i) {
+    if (others_are_quick_) {
+      for (Fate& fate : fates.all) fate.detail.reset();
+    }
     auto tried = try_fates(fates);
     if (!tried) return tried.error();
     const bool nothing = tried->outcomes.empty();
     if (fates.later && nothing && progress_.blocked == fates.later->detail) return *fates.later;
-    auto written = write(std::move(tried->changes), std::move(tried->outcomes),
-                         std::move(tried->next), tried->sent);
-    if (!written && is_overtaken(written.error())) continue;
+    auto written = write(std::move(*tried));
+    if (!written && is_overtaken(written.error())) {
+      others_are_quick_ = true;
+      continue;
+    }
     if (written && fates.later) return *fates.later;
     return written;
   }
@@ -114,25 +120,36 @@ Result<Stepped> ReplayWork::write_fates(const Fates& fates) {
 
 Result<ReplayWork::Tried> ReplayWork::try_fates(const Fates& fates) const {
   Tried tried{progress_};
-  tried.next.sending.clear();
+  auto& sending = tried.next.sending;
+  sending.erase(sending.begin(), sending.begin() + static_cast<std::ptrdiff_t>(fates.all.size()));
   tried.next.blocked = fates.later ? fates.later->detail : std::string();
+  std::vector<Taken> again;
   for (const Fate& fate : fates.all) {
     if (fate.refused && will_pass(*fate.refused)) {
-      tried.next.sending.push_back(fate.taken);
+      again.push_back(fate.taken);
+      continue;
+    }
+    if (fate.detail) {
+      try_fate(fate, &fate.detail->record, tried);
       continue;
     }
     const auto detail = office_.get(fate.taken.id);
     if (!detail && !is_overtaken(detail.error())) return detail.error();
-    if (!detail || detail->record.status != Status::replaying) {
-      settle_early(detail, fate.taken, tried.next, tried.outcomes);
-    } else if (!fate.refused) {
-      note_sent(detail->record, tried);
-    } else {
-      give_back(detail->record, fate.taken.was, tried);
-      count_unreachable(tried.next, fate.target, fate.refused->detail);
-    }
+    try_fate(fate, detail ? &detail->record : nullptr, tried);
   }
+  sending.insert(sending.begin(), again.begin(), again.end());
   return tried;
+}
+
+void ReplayWork::try_fate(const Fate& fate, const DeadLetter* record, Tried& tried) const {
+  if (record == nullptr || record->status != Status::replaying) {
+    settle_early(record, fate.taken, tried);
+  } else if (!fate.refused) {
+    note_sent(*record, tried);
+  } else {
+    give_back(*record, fate.taken.was, tried);
+    count_unreachable(tried.next, fate.target, fate.refused->detail);
+  }
 }
 
 Result<Stepped> ReplayWork::wind_up() {
@@ -161,24 +178,26 @@ Result<Stepped> ReplayWork::return_taken() {
     if (detail && detail->record.status == Status::replaying) {
       give_back(detail->record, taken.was, tried);
     } else {
-      settle_early(detail, taken, tried.next, tried.outcomes);
+      settle_early(detail ? &detail->record : nullptr, taken, tried);
     }
   }
-  auto written = write(std::move(tried.changes), std::move(tried.outcomes), std::move(tried.next));
+  auto written = write(std::move(tried));
   if (!written && is_overtaken(written.error())) return Stepped{progress_};  // the next look does
   return written;
 }
 
-void ReplayWork::settle_early(const Result<RecordDetail>& detail, const Taken& taken,
-                              JobProgress& next, Outcomes& outcomes) const {
-  const bool back = detail && detail->record.occurrence > taken.occurrence;
-  const bool cured = detail && !back && detail->record.resolution &&
-                     outcome_of_sent(false, detail->record.status,
-                                     detail->record.resolution->how) == SentOutcome::verified;
-  ++(back || cured ? next.counts.ok : next.counts.changed);
-  if (back) came_back(detail->record, taken.group, next);
-  if (cured) ++next.counts.verified;
-  outcomes.emplace_back(taken.id, back ? item_returned : cured ? item_verified : item_changed);
+void ReplayWork::settle_early(const DeadLetter* record, const Taken& taken, Tried& tried) const {
+  const bool back = record != nullptr && record->occurrence > taken.occurrence;
+  const bool cured =
+      record != nullptr && !back && record->resolution &&
+      outcome_of_sent(false, record->status, record->resolution->how) == SentOutcome::verified;
+  JobCounts& counts = tried.next.counts;
+  ++(back || cured ? counts.ok : counts.changed);
+  if (back) came_back(*record, taken.group, tried.next);
+  if (cured) ++counts.verified;
+  tried.outcomes.emplace_back(taken.id, back    ? item_returned
+                                        : cured ? item_verified
+                                                : item_changed);
 }
 
 void ReplayWork::note_sent(const DeadLetter& record, Tried& tried) const {

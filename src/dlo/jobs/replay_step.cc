@@ -13,6 +13,19 @@
 namespace dlo {
 namespace {
 
+constexpr std::size_t most_kept = std::size_t{4} << 20U;  // bytes of a slice
+
+std::size_t size_of(const RecordDetail& detail) {
+  std::size_t bytes = sizeof(detail);
+  const auto add = [&bytes](const Headers& headers, const std::optional<std::string>& payload) {
+    for (const Header& header : headers) bytes += header.name.size() + header.value.size();
+    bytes += payload ? payload->size() : 0;
+  };
+  add(detail.record.message->headers, detail.record.message->payload);
+  for (const Version& version : detail.versions) add(version.headers, version.payload);
+  return bytes;
+}
+
 void leave(const RecordId& id, std::string_view outcome, std::uint64_t& count,
            std::vector<std::pair<RecordId, std::string>>& outcomes) {
   ++count;
@@ -21,7 +34,7 @@ void leave(const RecordId& id, std::string_view outcome, std::uint64_t& count,
 
 }  // namespace
 
-Result<Stepped> ReplayWork::run(std::size_t most) {
+Result<Stepped> ReplayWork::run(std::size_t most, Millis go_on_for) {
   if (progress_.freezing) return freeze_on(office_, job_, progress_);
   if (is_executor(spec_.target)) most = 1;
   if (!progress_.sending.empty()) return send_taken();
@@ -49,16 +62,19 @@ Result<Stepped> ReplayWork::run(std::size_t most) {
   }
   most = std::min<std::uint64_t>(most, wave.most);
   if (spec_.concurrency > 0) most = std::min<std::uint64_t>(most, spec_.concurrency - awaited);
-  if (job_.spec.limit) {
-    const auto done = std::min(*job_.spec.limit, progress_.counts.total());
-    most = std::min<std::uint64_t>(most, *job_.spec.limit - done);
-  }
+  most = room_for(most);
   if (most == 0) {
-    JobProgress next = progress_;
-    next.listed = true;
-    return write({}, {}, std::move(next));
+    Tried tried{progress_};
+    tried.next.listed = true;
+    return write(std::move(tried));
   }
-  return take(most);
+  return go_on_for > Millis{0} && streams() ? stream(go_on_for) : take(most);
+}
+
+std::size_t ReplayWork::room_for(std::size_t most) const noexcept {
+  if (!job_.spec.limit) return most;
+  const std::uint64_t done = progress_.counts.total() + progress_.sending.size();
+  return std::min<std::uint64_t>(most, *job_.spec.limit - std::min(*job_.spec.limit, done));
 }
 
 Result<Stepped> ReplayWork::stop() {
@@ -77,13 +93,13 @@ std::string ReplayWork::mark_of(const DeadLetter& record) const {
   return job_.spec.by_key ? key_mark(target_of(record), record.message->key) : std::string();
 }
 
-Result<Stepped> ReplayWork::write(std::vector<Change> changes, Outcomes outcomes, JobProgress next,
-                                  const std::vector<RecordId>& acted) {
-  if (!acted.empty()) changes.emplace_back(audit_of(job_, acted, now_));
-  changes.emplace_back(JobCheckpoint{job_.id, to_json(next), std::move(outcomes)});
-  const auto applied = office_.apply(changes);
+Result<Stepped> ReplayWork::write(Tried tried) {
+  if (!tried.sent.empty()) tried.changes.emplace_back(audit_of(job_, tried.sent, now_));
+  tried.changes.emplace_back(
+      JobCheckpoint{job_.id, to_json(tried.next), std::move(tried.outcomes)});
+  const auto applied = office_.apply(tried.changes);
   if (!applied) return applied.error();
-  progress_ = std::move(next);
+  progress_ = std::move(tried.next);
   return Stepped{progress_};
 }
 
@@ -101,55 +117,67 @@ Transition ReplayWork::move(const DeadLetter& record, Status to) const {
 }
 
 Result<Stepped> ReplayWork::take(std::size_t most) {
-  Recipe recipe;
-  if (!job_.spec.recipe.empty()) {
-    auto read = parse_recipe(job_.spec.recipe);
-    if (!read) return read.error();
-    recipe = std::move(*read);
-  }
-  if (!spec_.target.empty()) {  // if that is not there, there is nothing to be done at all
-    if (auto there = targets_.check(spec_.target); !there) return there.error();
-  }
-  const auto page = next_slice(most);
-  if (!page) return page.error();
-  JobProgress next = progress_;
-  if (page->next) next.after = *page->next;
-  next.listed = !page->next;
-  std::vector<Change> changes;
-  Outcomes outcomes;
-  for (const RecordHead& head : page->rows) {
-    const auto detail = office_.get(head.id);
-    if (!detail && is_overtaken(detail.error())) continue;  // removed meanwhile
-    if (!detail) return detail.error();
-    if (auto taken = take_one(*detail, head, recipe, changes, outcomes, next); !taken) {
-      return taken.error();
-    }
-  }
-  auto taken = write(std::move(changes), std::move(outcomes), std::move(next));
+  Tried tried{progress_};
+  auto slice = take_next(most, tried);
+  if (!slice) return slice.error();
+  auto taken = write(std::move(tried));
   // Somebody was quicker with one of them: it has left the set, so the next look is without it.
   if (!taken && is_overtaken(taken.error())) return Stepped{progress_};
   if (!taken || progress_.sending.empty()) return taken;
-  return send_taken();
+  if (is_executor(spec_.target)) return run_taken(progress_.sending.front());
+  if (auto sent = send(*slice); !sent) return sent.error();
+  return write_fates(*slice);
 }
 
-Result<JobSlice> ReplayWork::next_slice(std::size_t most) const {
-  auto slice = read_on(office_, job_, progress_, most);
-  while (slice && job_.spec.by_key) {
-    const std::size_t wave = wave_of(slice->rows, spec_);
-    if (wave == slice->rows.size()) break;
-    // Asked again: only the office knows the place behind a row.
-    slice = read_on(office_, job_, progress_, wave);
+Result<void> ReplayWork::read_recipe() {
+  if (recipe_) return {};
+  recipe_.emplace();
+  if (job_.spec.recipe.empty()) return {};
+  auto read = parse_recipe(job_.spec.recipe);
+  if (!read) return read.error();
+  recipe_ = std::move(*read);
+  return {};
+}
+
+Result<ReplayWork::Fates> ReplayWork::take_next(std::size_t most, Tried& tried) {
+  if (auto read = read_recipe(); !read) return read.error();
+  if (!spec_.target.empty()) {  // if that is not there, there is nothing to be done at all
+    if (auto there = targets_.check(spec_.target); !there) return there.error();
+  }
+  const auto page = next_slice(most, tried.next);
+  if (!page) return page.error();
+  if (page->next) tried.next.after = *page->next;
+  tried.next.listed = !page->next;
+  Fates slice;
+  for (const RecordHead& head : page->rows) {
+    auto detail = office_.get(head.id);
+    if (!detail && is_overtaken(detail.error())) continue;  // removed meanwhile
+    if (!detail) return detail.error();
+    auto taken = take_one(std::move(*detail), head, tried, slice);
+    if (!taken) return taken.error();
   }
   return slice;
 }
 
-Result<void> ReplayWork::take_one(const RecordDetail& detail, const RecordHead& head,
-                                  const Recipe& recipe, std::vector<Change>& changes,
-                                  Outcomes& outcomes, JobProgress& next) {
+Result<JobSlice> ReplayWork::next_slice(std::size_t most, const JobProgress& from) const {
+  auto slice = read_on(office_, job_, from, most);
+  while (slice && job_.spec.by_key) {
+    const std::size_t wave = wave_of(slice->rows, spec_);
+    if (wave == slice->rows.size()) break;
+    // Asked again: only the office knows the place behind a row.
+    slice = read_on(office_, job_, from, wave);
+  }
+  return slice;
+}
+
+Result<void> ReplayWork::take_one(RecordDetail detail, const RecordHead& head, Tried& tried,
+                                  Fates& slice) {
   const DeadLetter& record = detail.record;
+  auto& [next, changes, outcomes, sent] = tried;
   JobCounts& counts = next.counts;
   const std::string mark = mark_of(record);
   const std::size_t taken = next.sending.size();
+  const bool stays_open = is_open(record.status);
   if (is_held(next, mark)) {
     leave(record.id, item_behind, counts.behind, outcomes);
   } else if (record.version != head.version) {
@@ -167,12 +195,12 @@ Result<void> ReplayWork::take_one(const RecordDetail& detail, const RecordHead& 
     if (*no_way) {
       leave(record.id, item_refused, counts.refused, outcomes);
       count_unreachable(next, target_of(record), **no_way);
-    } else if (auto done = take_and_repair(detail, recipe, changes, outcomes, next); !done) {
+    } else if (auto done = take_and_repair(std::move(detail), tried, slice); !done) {
       return done;
     }
   }
   // It stays where it is, so the rest of its key does.
-  if (next.sending.size() == taken && is_open(record.status)) hold(next, mark);
+  if (next.sending.size() == taken && stays_open) hold(next, mark);
   return {};
 }
 
@@ -180,35 +208,49 @@ std::uint32_t ReplayWork::limit_of(const DeadLetter& record) const {
   return replay_limit(spec_.most_replays, rules_for(targets_, record).limit);
 }
 
-Result<void> ReplayWork::take_and_repair(const RecordDetail& detail, const Recipe& recipe,
-                                         std::vector<Change>& changes, Outcomes& outcomes,
-                                         JobProgress& next) const {
+Result<void> ReplayWork::take_and_repair(RecordDetail detail, Tried& tried, Fates& slice) const {
   const DeadLetter& record = detail.record;
   Transition transition = move(record, Status::replaying);
   transition.lease_for = replay_lease;
   transition.counters = record.counters;
   ++transition.counters->replay;
-  if (!recipe.empty()) {
-    const auto repair = check_recipe(office_, detail, recipe);
+  bool repaired = false;
+  if (!recipe_->empty()) {
+    const auto repair = check_recipe(office_, detail, *recipe_);
     if (!repair && will_pass(repair.error())) return repair.error();
     if (!repair || !check_schema(*repair)) {
-      leave(record.id, item_refused, next.counts.refused, outcomes);
+      leave(record.id, item_refused, tried.next.counts.refused, tried.outcomes);
       return {};
     }
-    if (repair->changes()) {
-      changes.emplace_back(version_of(record, *repair, now_, job_.created_by, why_of(job_)));
+    repaired = repair->changes();
+    if (repaired) {
+      tried.changes.emplace_back(version_of(record, *repair, now_, job_.created_by, why_of(job_)));
       ++*transition.expected_version;  // the version is a change of the record
     }
   }
-  changes.emplace_back(std::move(transition));
-  next.sending.push_back({record.id, record.occurrence, record.fingerprint.hash, record.status});
+  const Taken taken{record.id, record.occurrence, record.fingerprint.hash, record.status};
+  tried.next.sending.push_back(taken);
+  slice.all.emplace_back().taken = taken;
+  if (!repaired) keep(std::move(detail), transition, slice);
+  tried.changes.emplace_back(std::move(transition));
   return {};
+}
+
+void ReplayWork::keep(RecordDetail detail, const Transition& taken, Fates& slice) {
+  slice.kept += size_of(detail);
+  if (slice.kept > most_kept) return;
+  DeadLetter& record = detail.record;
+  record.status = taken.to;
+  record.counters = *taken.counters;
+  record.version = *taken.expected_version + 1;
+  record.failure = {};  // long, and not sent
+  slice.all.back().detail = std::move(detail);
 }
 
 Result<Stepped> replay_step(Office& office, const ReplayTargets& targets, const Job& job,
                             const JobProgress& progress, std::size_t most, TimePoint now,
-                            const std::stop_token& stop) {
-  return ReplayWork(office, targets, job, progress, now, stop).run(most);
+                            const std::stop_token& stop, Millis go_on_for) {
+  return ReplayWork(office, targets, job, progress, now, stop).run(most, go_on_for);
 }
 
 Result<Stepped> replay_wind_up(Office& office, const ReplayTargets& targets, const Job& job,

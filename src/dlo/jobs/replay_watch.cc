@@ -99,8 +99,7 @@ Result<bool> ReplayWork::presume_all() {
     }
     tried.next.presumed_up_to = page->next;
     tried.next.presumed = !page->next;
-    const auto written =
-        write(std::move(tried.changes), std::move(tried.outcomes), std::move(tried.next));
+    const auto written = write(std::move(tried));
     // Somebody changed one meanwhile: it is not among them when they are listed again.
     if (!written && is_overtaken(written.error())) continue;
     if (!written) return written.error();
@@ -144,24 +143,24 @@ Result<bool> ReplayWork::settle_all() {
 }
 
 Result<bool> ReplayWork::settle(const std::vector<Taken>& all, bool time_is_up, bool place_moved) {
-  JobProgress next = progress_;
-  std::vector<Change> changes;
-  Outcomes outcomes;
+  Tried tried{progress_};
+  JobProgress& next = tried.next;
   for (const Taken& sent : all) {
     const auto detail = office_.get(sent.id);
     if (!detail && !is_overtaken(detail.error())) return detail.error();
-    const auto outcome = detail ? outcome_of(detail->record, sent.occurrence, time_is_up, changes)
-                                : std::optional(item_taken_over);  // removed by somebody
+    const auto outcome =
+        detail ? outcome_of(detail->record, sent.occurrence, time_is_up, tried.changes)
+               : std::optional(item_taken_over);  // removed by somebody
     if (!outcome) continue;
     if (*outcome == item_returned) came_back(detail->record, sent.group, next);
     if (*outcome == item_verified) ++next.counts.verified;
     if (*outcome == item_presumed) ++next.counts.presumed;
     if (*outcome == item_taken_over) ++next.counts.taken_over;
-    outcomes.emplace_back(sent.id, std::string(*outcome));
+    tried.outcomes.emplace_back(sent.id, std::string(*outcome));
     std::erase(next.awaiting, sent);
   }
-  if (outcomes.empty() && !place_moved) return true;
-  const auto written = write(std::move(changes), std::move(outcomes), std::move(next));
+  if (tried.outcomes.empty() && !place_moved) return true;
+  const auto written = write(std::move(tried));
   // Somebody changed one meanwhile: the next look sees what it is now.
   if (!written && !is_overtaken(written.error())) return written.error();
   return written.has_value();
