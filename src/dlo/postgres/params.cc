@@ -1,31 +1,11 @@
 #include "dlo/postgres/params.h"
 
+#include "dlo/postgres/wire.h"
+
 namespace dlo::postgres {
 namespace {
 
-// pg_type.dat: these numbers never change.
-constexpr std::uint32_t bytea = 17, int8 = 20, int4 = 23, bytea_array = 1001, int4_array = 1007,
-                        int8_array = 1016;
-
-template <typename Number>
-void put(std::string& out, Number value) {
-  const auto bits = static_cast<std::make_unsigned_t<Number>>(value);
-  for (std::size_t i = sizeof(Number); i-- > 0;) {
-    out.push_back(static_cast<char>(static_cast<unsigned char>(bits >> (8U * i))));
-  }
-}
-
-/// One dimension from 1, no nulls; what an array begins with.
-std::string array_head(std::uint32_t element, std::size_t size) {
-  std::string out;
-  put<std::int32_t>(out, size == 0 ? 0 : 1);
-  put<std::int32_t>(out, 0);
-  put(out, element);
-  if (size == 0) return out;
-  put(out, static_cast<std::int32_t>(size));
-  put<std::int32_t>(out, 1);
-  return out;
-}
+using namespace wire;  // NOLINT: this file is about it
 
 template <typename Number>
 std::string array_of(std::uint32_t element, const std::vector<Number>& values) {
@@ -64,10 +44,14 @@ void Params::add_null(bool is_bytes) {
 }
 
 void Params::add(std::string_view value) {
+  add_borrowed(bytea, value);
+}
+
+void Params::add_borrowed(std::uint32_t type, std::string_view bytes) {
   // libpq takes a null pointer for NULL, also where the length is zero.
   static const char* const nothing = "";
-  places_.push_back({value.data() == nullptr ? nothing : value.data(), 0, value.size(), false});
-  types_.push_back(bytea);
+  places_.push_back({bytes.data() == nullptr ? nothing : bytes.data(), 0, bytes.size(), false});
+  types_.push_back(type);
 }
 
 void Params::add(const Id128& value) {

@@ -47,6 +47,9 @@ class Params {
   void add(const std::vector<std::string>& values);  // bytea[]
   void add(const std::vector<Id128>& values);        // bytea[]
 
+  /// What is in the binary form of `type` already.
+  void add_borrowed(std::uint32_t type, std::string_view bytes);
+
   [[nodiscard]] int count() const noexcept { return static_cast<int>(types_.size()); }
   [[nodiscard]] const std::vector<std::uint32_t>& types() const noexcept { return types_; }
   /// As libpq wants them: pointers (null for NULL) and lengths.

@@ -1,6 +1,9 @@
 #include "dlo/store/postgres/books.h"
 
+#include <algorithm>
+
 #include "dlo/core/sha256.h"
+#include "dlo/postgres/row_arrays.h"
 
 namespace dlo::postgres {
 namespace {
@@ -14,30 +17,28 @@ const std::string strands_of_all =
 const std::string strands_into =
     std::string("SELECT ") + strand_columns + " FROM strands WHERE into_group = $1";
 
-/// `INSERT … ON CONFLICT DO UPDATE` of all columns.
-std::string upsert(const char* table, std::string columns, int count) {
-  std::string values;
-  for (int i = 1; i <= count; ++i) values += (i == 1 ? "$" : ", $") + std::to_string(i);
+/// `INSERT … ON CONFLICT DO UPDATE` of all columns of rows that come as arrays.
+std::string upsert(const char* table, const std::string& columns, int count) {
   std::string excluded;
-  std::string rest = columns;
-  for (std::size_t at = 0; at < rest.size();) {
-    const std::size_t end = std::min(rest.find(", ", at), rest.size());
-    excluded += (excluded.empty() ? "excluded." : ", excluded.") + rest.substr(at, end - at);
+  for (std::size_t at = 0; at < columns.size();) {
+    const std::size_t end = std::min(columns.find(", ", at), columns.size());
+    excluded += (excluded.empty() ? "excluded." : ", excluded.") + columns.substr(at, end - at);
     at = end + 2;
   }
-  return std::string("INSERT INTO ") + table + "(" + columns + ") VALUES(" + values +
-         ") ON CONFLICT(fingerprint) DO UPDATE SET (" + columns + ") = ROW(" + excluded + ")";
+  return std::string("INSERT INTO ") + table + "(" + columns + ") SELECT * FROM " +
+         unnest_of(1, count) + " ON CONFLICT(fingerprint) DO UPDATE SET (" + columns + ") = ROW(" +
+         excluded + ")";
 }
 
-const std::string write_group = upsert("groups", group_columns, 21);
-const std::string write_strand = upsert("strands", strand_columns, 23);
+const std::string write_groups = upsert("groups", group_columns, 21);
+const std::string write_strands = upsert("strands", strand_columns, 23);
 const std::string delete_group = "DELETE FROM groups WHERE fingerprint = $1";
 const std::string delete_strand = "DELETE FROM strands WHERE fingerprint = $1";
-const std::string write_tally =
-    "INSERT INTO tallies(key, source, status, category, count) VALUES($1, $2, $3, $4, $5) "
-    "ON CONFLICT(key) DO UPDATE SET count = tallies.count + excluded.count";
-const std::string write_policy =
-    "INSERT INTO policies(status, kind, count) VALUES($1, $2, $3) "
+const std::string write_tallies =
+    "INSERT INTO tallies(key, source, status, category, count) SELECT * FROM unnest($1, $2, $3, "
+    "$4, $5) ON CONFLICT(key) DO UPDATE SET count = tallies.count + excluded.count";
+const std::string write_policies =
+    "INSERT INTO policies(status, kind, count) SELECT * FROM unnest($1, $2, $3) "
     "ON CONFLICT(status, kind) DO UPDATE SET count = policies.count + excluded.count";
 const std::string write_office =
     "UPDATE office SET change = $1, number = $2, audit = $3, audit_hash = $4, "
@@ -52,12 +53,21 @@ std::string tally_key(const TallyKey& key) {
   return {digest.begin(), digest.end()};
 }
 
-/// In order of `group_columns`.
-Params group_params(const GroupSummary& group, const std::string& tags, const std::string& trend) {
-  return Params(group.fingerprint, group.title, group.status, group.owner, group.ticket,
-                group.notes, group.snoozed_until, group.open, group.total, group.first_seen,
-                group.last_seen, group.sample, group.category, group.source, group.version,
-                group.resolved_at, group.regressed_at, group.repeats, tags, trend, group.strands);
+/// In order of `group_columns`, and what else a strand has.
+template <typename... More>
+void add_group(RowArrays& rows, const GroupSummary& group, const More&... more) {
+  rows.add(group.fingerprint, group.title, group.status, group.owner, group.ticket, group.notes,
+           group.snoozed_until, group.open, group.total, group.first_seen, group.last_seen,
+           group.sample, group.category, group.source, group.version, group.resolved_at,
+           group.regressed_at, group.repeats, encode_tags(group.tags), encode_trend(group.trend),
+           group.strands, more...);
+}
+
+void send_rows(Link& link, const std::string& sql, RowArrays& rows) {
+  if (rows.empty()) return;
+  Params params;
+  rows.add_to(params);
+  link.use().send(sql, params);
 }
 
 bool same_numbers(const Pages& a, const Pages& b) {
@@ -139,45 +149,43 @@ void Books::send() {
 }
 
 void Books::send_tallies() {
+  RowArrays tallies;
   for (const auto& [key, difference] : pages_.tallies) {
     if (difference == 0) continue;
-    link_.use().send(write_tally,
-                     Params(tally_key(key), key.source, key.status, key.category, difference));
+    tallies.add(tally_key(key), key.source, key.status, key.category, difference);
   }
   pages_.tallies.clear();
+  send_rows(link_, write_tallies, tallies);
+  RowArrays policies;
   for (const auto& [key, difference] : pages_.policies) {
-    if (difference != 0) {
-      link_.use().send(write_policy, Params(key.status, key.kind, difference));
-    }
+    if (difference != 0) policies.add(key.status, key.kind, difference);
   }
   pages_.policies.clear();
+  send_rows(link_, write_policies, policies);
 }
 
 void Books::send_groups() {
+  RowArrays rows;
   for (const auto& [fingerprint, group] : pages_.groups) {
-    if (!group) {
+    if (group) {
+      add_group(rows, *group);
+    } else {
       link_.use().send(delete_group, Params(fingerprint));
-      continue;
     }
-    const std::string tags = encode_tags(group->tags);
-    const std::string trend = encode_trend(group->trend);
-    link_.use().send(write_group, group_params(*group, tags, trend));
   }
+  send_rows(link_, write_groups, rows);
 }
 
 void Books::send_strands() {
+  RowArrays rows;
   for (const auto& [fingerprint, strand] : pages_.strands) {
-    if (!strand) {
+    if (strand) {
+      add_group(rows, strand->own, strand->into, strand->since);
+    } else {
       link_.use().send(delete_strand, Params(fingerprint));
-      continue;
     }
-    const std::string tags = encode_tags(strand->own.tags);
-    const std::string trend = encode_trend(strand->own.trend);
-    Params params = group_params(strand->own, tags, trend);
-    params.add(strand->into);
-    params.add(strand->since);
-    link_.use().send(write_strand, params);
   }
+  send_rows(link_, write_strands, rows);
 }
 
 void Books::send_office() {

@@ -35,9 +35,6 @@ const std::string write_mark =
     "excluded.mark, since = now()";
 const std::string tell_others =
     "SELECT pg_notify(convert_from($1, 'UTF8'), convert_from($2, 'UTF8'))";
-const std::string ended =
-    "SELECT " + head_columns +
-    " FROM records r WHERE r.lease_until <= $1 ORDER BY r.lease_until LIMIT $2";
 
 std::uint64_t draw() {
   std::random_device device;
@@ -137,12 +134,34 @@ void Session::send_begin() {
 
 void Session::look_up() {
   translating([&] {
-    Connection& db = link_.use();
     send_begin();
     for (const RecordId& id : expected_with_facts_) expected_.erase(id);
-    db.send(heads_by_id, Params(list_of(expected_)));
+    const std::vector<Id128> groups(expected_groups_.begin(), expected_groups_.end());
+    send_questions(groups);
+    const std::vector<Rows> answers = link_.use().finish();
+    if (answers[2].empty()) {
+      throw Failed{
+          Error{Code::corrupt, "postgres", "the table `office` has lost its row; restore a backup"},
+          Trouble::statement, ""};
+    }
+    books_.open(answers[2].front());
+    take_answers(std::span(answers).subspan(3), groups);
+    for (const RecordId& id : expected_) desk_.lay(id, {});
+    for (const RecordId& id : expected_with_facts_) desk_.lay(id, {});
+    for (const DocumentKey& key : expected_documents_) desk_.lay(key, {});
+    look_up_more_groups();
+  });
+}
+
+/// Only those that somebody has: each costs the server as much as a row.
+void Session::send_questions(const std::vector<Id128>& groups) {
+  Connection& db = link_.use();
+  if (!expected_.empty()) db.send(heads_by_id, Params(list_of(expected_)));
+  if (!expected_with_facts_.empty()) {
     db.send(heads_with_facts, Params(list_of(expected_with_facts_)));
-    db.send(heads_by_number, Params(expected_numbers_));
+  }
+  if (!expected_numbers_.empty()) db.send(heads_by_number, Params(expected_numbers_));
+  if (!expected_documents_.empty()) {
     std::vector<std::string> kinds;
     std::vector<std::string> keys;
     for (const auto& [kind, key] : expected_documents_) {
@@ -150,28 +169,23 @@ void Session::look_up() {
       keys.push_back(key);
     }
     db.send(read_documents, Params(kinds, keys));
-    const std::vector<Id128> groups(expected_groups_.begin(), expected_groups_.end());
-    books_.ask_for(groups);
-    const std::vector<Rows> answers = db.finish();
-    if (answers[2].empty()) {
-      throw Failed{
-          Error{Code::corrupt, "postgres", "the table `office` has lost its row; restore a backup"},
-          Trouble::statement, ""};
-    }
-    books_.open(answers[2].front());
-    books_.take(groups, answers[7], answers[8]);
-    lay_rows(answers[3], false);
-    lay_rows(answers[4], true);
-    lay_rows(answers[5], false);
-    for (const Row row : answers[6]) {
+  }
+  if (!groups.empty()) books_.ask_for(groups);
+}
+
+/// In the order of the questions.
+void Session::take_answers(std::span<const Rows> answers, const std::vector<Id128>& groups) {
+  const auto* next = answers.data();
+  if (!expected_.empty()) lay_rows(*next++, false);
+  if (!expected_with_facts_.empty()) lay_rows(*next++, true);
+  if (!expected_numbers_.empty()) lay_rows(*next++, false);
+  if (!expected_documents_.empty()) {
+    for (const Row row : *next++) {
       desk_.lay(DocumentKey(row.text(0), row.text(1)),
                 {row.as<std::uint64_t>(2), std::nullopt, false});
     }
-    for (const RecordId& id : expected_) desk_.lay(id, {});
-    for (const RecordId& id : expected_with_facts_) desk_.lay(id, {});
-    for (const DocumentKey& key : expected_documents_) desk_.lay(key, {});
-    look_up_more_groups();
-  });
+  }
+  if (!groups.empty()) books_.take(groups, next[0], next[1]);
 }
 
 /// Those of records that were there already: a second round trip, where there are any.
@@ -339,49 +353,6 @@ std::uint64_t Session::add_audit(const AddAudit& act) {
   desk_.add({number, act, hash});
   mark_written();
   return number;
-}
-
-std::vector<Head> Session::ended_leases(TimePoint now, std::size_t limit) {
-  flush();
-  std::vector<Head> heads;
-  const Rows rows = link_.use().ask(ended, Params(now, limit));
-  lay_rows(rows, false);
-  for (const Row row : rows) heads.push_back(*sheet_of(RecordId{row.id(column::id)}).head);
-  return heads;
-}
-
-std::vector<Head> Session::due(TimePoint now, const ClaimFrom& from, std::size_t limit) {
-  flush();
-  const std::string of_source =
-      from.source.empty() ? ""
-                          : " AND substr(r.source, 1, 128) = substr($3, 1, 128) AND r.source = $3";
-  const std::string without = from.without.empty() ? "" : " AND r.source <> ALL($4)";
-  const std::size_t bounded = std::min<std::size_t>(limit, 1U << 20U);
-  Connection& db = link_.use();
-  for (std::size_t priority = 0; priority < priorities; ++priority) {
-    db.send("SELECT " + head_columns + " FROM records r WHERE r.priority = " +
-                std::to_string(priority) + " AND r.due_at <= $1" + of_source + without +
-                " ORDER BY r.due_at, r.number LIMIT $2 FOR UPDATE SKIP LOCKED",
-            Params(now, bounded, from.source, from.without));
-  }
-  struct Due {
-    TimePoint turn{};
-    std::int64_t number = 0;
-    RecordId id;
-  };
-  std::vector<Due> found;
-  for (const Rows& rows : db.finish()) {
-    lay_rows(rows, false);
-    for (const Row row : rows) {
-      found.push_back({turn_of(row.time(column::next_retry_at), row.as<Priority>(column::priority)),
-                       row.number(column::number), RecordId{row.id(column::id)}});
-    }
-  }
-  std::ranges::sort(found, {}, [](const Due& due) { return std::pair(due.turn, due.number); });
-  if (found.size() > limit) found.resize(limit);
-  std::vector<Head> heads;
-  for (const Due& due : found) heads.push_back(*sheet_of(due.id).head);
-  return heads;
 }
 
 }  // namespace dlo::postgres

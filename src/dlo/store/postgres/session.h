@@ -4,12 +4,14 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "dlo/postgres/link.h"
 #include "dlo/store/change.h"
+#include "dlo/store/postgres/arrivals.h"
 #include "dlo/store/postgres/books.h"
 #include "dlo/store/postgres/desk.h"
 #include "dlo/store/query.h"
@@ -96,14 +98,18 @@ class Session {
   Sheet& sheet_of(const RecordId& id);
   Sheet* sheet_of(std::int64_t number);
   void send_begin();
+  void send_questions(const std::vector<Id128>& groups);
+  void take_answers(std::span<const Rows> answers, const std::vector<Id128>& groups);
   void lay_rows(const Rows& rows, bool with_facts);
   void look_up_more_groups();
   void send_desk();
+  void send_sheets();
   void send_sheet(Sheet& sheet);
-  void send_head(Sheet& sheet);
+  void send_head(const Sheet& sheet);
   void send_facts(const Sheet& sheet);
   void send_body(const Sheet& sheet);
   void send_rest(Sheet& sheet);
+  void send_old_attempts_away(Sheet& sheet);
   void finish_writes();
   void settle_doubt();
   [[nodiscard]] std::uint32_t payload_flag(const Message& message) const;
@@ -114,6 +120,7 @@ class Session {
   Books books_;
   sql::Pages saved_;
   Desk desk_;
+  Arrivals arrivals_;
   bool wrote_ = false;
   bool dirty_ = false;
   bool began_ = false;

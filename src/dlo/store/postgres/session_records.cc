@@ -1,7 +1,9 @@
 // How the writer stores, changes and removes one record with all that belongs to it.
+#include <algorithm>
+
 #include "dlo/core/sealed.h"
 #include "dlo/store/postgres/session.h"
-#include "dlo/store/postgres/words.h"
+#include "dlo/store/postgres/sheet_rows.h"
 #include "dlo/store/sql/codec.h"
 
 namespace dlo::postgres {
@@ -10,13 +12,6 @@ using namespace sql;  // NOLINT: what every office on SQL shares
 
 namespace {
 
-const std::string insert_head =
-    "INSERT INTO records(number, id, occurrence, status, class, source, category, grp, event_type, "
-    "key, message_id, reason, error_type, died_at, next_retry_at, due_at, lease, lease_until, "
-    "version, change, fetches, attempts, failures, abandons, retries, replays, total, most, "
-    "payload_size, flags, tries, kind, instance, error_text, priority) VALUES($1, $2, $3, $4, $5, "
-    "$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, "
-    "$25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)";
 const std::string update_head =
     "UPDATE records SET occurrence = $3, status = $4, class = $5, source = $6, category = $7, "
     "grp = $8, event_type = $9, key = $10, message_id = $11, reason = $12, error_type = $13, "
@@ -25,25 +20,19 @@ const std::string update_head =
     "retries = $25, replays = $26, total = $27, most = $28, payload_size = $29, flags = $30, "
     "tries = $31, kind = $32, instance = $33, error_text = $34, priority = $35 "
     "WHERE number = $1 AND id = $2 AND version = $36";
-const std::string insert_facts =
+const std::string replace_facts =
     "INSERT INTO details(number, facts, words, by_retries, first_attempt_at, last_failed_at, "
     "resolved_at, resolved_by, resolution_notes, whole_text) VALUES($1, $2, $3, $4, $5, $6, $7, "
-    "$8, $9, $10)";
-const std::string replace_facts =
-    insert_facts +
-    " ON CONFLICT(number) DO UPDATE SET facts = excluded.facts, words = "
+    "$8, $9, $10) ON CONFLICT(number) DO UPDATE SET facts = excluded.facts, words = "
     "excluded.words, by_retries = excluded.by_retries, first_attempt_at = "
     "excluded.first_attempt_at, last_failed_at = excluded.last_failed_at, resolved_at = "
     "excluded.resolved_at, resolved_by = excluded.resolved_by, resolution_notes = "
     "excluded.resolution_notes, whole_text = excluded.whole_text";
-const std::string insert_body =
-    "INSERT INTO bodies(number, enqueued_at, envelope, payload) VALUES($1, $2, $3, $4)";
 const std::string replace_body =
-    insert_body +
-    " ON CONFLICT(number) DO UPDATE SET enqueued_at = excluded.enqueued_at, envelope = "
+    "INSERT INTO bodies(number, enqueued_at, envelope, payload) VALUES($1, $2, $3, $4) ON "
+    "CONFLICT(number) DO UPDATE SET enqueued_at = excluded.enqueued_at, envelope = "
     "excluded.envelope, payload = excluded.payload";
 const std::string note_moved_payload = "INSERT INTO moved_payloads(number) VALUES($1)";
-const std::string insert_attempt = "INSERT INTO attempts(number, n, attempt) VALUES($1, $2, $3)";
 const std::string delete_attempt = "DELETE FROM attempts WHERE number = $1 AND n = $2";
 const std::string insert_version = std::string("INSERT INTO versions(number, ") + version_columns +
                                    ") VALUES($1, $2, $3, $4, $5, $6, $7)";
@@ -65,39 +54,6 @@ const std::array<std::string, 7> deletions{
     "UPDATE shelves s SET gone = s.gone + g.count, gone_since = coalesce(s.gone_since, now()) "
     "FROM (SELECT w.first, count(*) FROM unnest($1::bigint[]) n(number) JOIN shelves w ON "
     "n.number >= w.first AND n.number < w.next GROUP BY w.first) g WHERE s.first = g.first"};
-
-std::optional<int> kind_of(const Message& message) {
-  if (!message.owner) return std::nullopt;
-  return message.owner->activity ? 1 : 0;
-}
-std::optional<std::string_view> instance_of(const Message& message) {
-  if (!message.owner) return std::nullopt;
-  return message.owner->instance;
-}
-std::optional<std::string_view> view_of(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  return std::string_view(*text);
-}
-std::optional<Id128> token_of(const std::optional<Lease>& lease) {
-  if (!lease) return std::nullopt;
-  return lease->token;
-}
-std::optional<TimePoint> end_of(const std::optional<Lease>& lease) {
-  if (!lease) return std::nullopt;
-  return lease->until;
-}
-
-Params head_params(const Head& head) {
-  const DeadLetter& r = head.record;
-  const Message& m = *r.message;
-  const Counters& c = r.counters;
-  return Params(r.number, r.id, r.occurrence, r.status, class_of(r.status), m.source, r.category,
-                r.fingerprint.hash, m.event_type, m.key, m.id, r.reason, r.failure.type, r.died_at,
-                r.next_retry_at, due_at(r, head.lease), token_of(head.lease), end_of(head.lease),
-                r.version, r.change, c.fetch, c.attempt, c.failure, c.abandon, c.retry, c.replay,
-                c.total, r.limit, head.payload_size, head.flags, head.tries, kind_of(m),
-                instance_of(m), head_text(r), m.priority);
-}
 
 }  // namespace
 
@@ -252,9 +208,7 @@ void Session::send_desk() {
       ++sent_;
     }
   }
-  for (auto& [id, sheet] : desk_.sheets()) {
-    if (sheet.head && sheet.is_moved()) send_sheet(sheet);
-  }
+  send_sheets();
   for (auto& [key, sheet] : desk_.documents()) {
     if (!sheet.moved) continue;
     sheet.moved = false;
@@ -273,84 +227,79 @@ void Session::send_desk() {
   }
 }
 
+/// In the order of their numbers: what is written next to each other lies next to each other.
+void Session::send_sheets() {
+  std::vector<Sheet*> moved;
+  for (auto& [id, sheet] : desk_.sheets()) {
+    if (sheet.head && sheet.is_moved()) moved.push_back(&sheet);
+  }
+  std::ranges::sort(moved, {}, [](const Sheet* sheet) { return sheet->head->record.number; });
+  arrivals_.clear();
+  for (Sheet* sheet : moved) {
+    send_sheet(*sheet);
+    if (arrivals_.are_many()) sent_ += arrivals_.send(link_.use());
+  }
+  sent_ += arrivals_.send(link_.use());
+  for (Sheet* sheet : moved) send_old_attempts_away(*sheet);
+}
+
 void Session::send_sheet(Sheet& sheet) {
-  if (sheet.is_new || sheet.head_moved) send_head(sheet);
-  if (sheet.is_new || sheet.facts_moved) send_facts(sheet);
-  if (sheet.is_new || sheet.message_moved) send_body(sheet);
+  if (sheet.is_new) arrivals_.add(sheet);
+  if (!sheet.is_new && sheet.head_moved) send_head(sheet);
+  if (!sheet.is_new && sheet.facts_moved) send_facts(sheet);
+  if (!sheet.is_new && sheet.message_moved) send_body(sheet);
   send_rest(sheet);
+  sheet.version_there = sheet.head->record.version;
   sheet.is_new = sheet.head_moved = sheet.facts_moved = sheet.message_moved = false;
   sheet.prepared = nullptr;
 }
 
-void Session::send_head(Sheet& sheet) {
-  Params params = head_params(*sheet.head);
-  if (!sheet.is_new) {
-    params.add(sheet.version_there);
-    must_write_.push_back(sent_);
-  }
-  link_.use().send(sheet.is_new ? insert_head : update_head, params);
-  sheet.version_there = sheet.head->record.version;
+void Session::send_head(const Sheet& sheet) {
+  Params params = with_head(*sheet.head, [](const auto&... values) { return Params(values...); });
+  params.add(sheet.version_there);
+  must_write_.push_back(sent_);
+  link_.use().send(update_head, params);
   ++sent_;
 }
 
 void Session::send_facts(const Sheet& sheet) {
-  const DeadLetter& r = sheet.head->record;
-  const PreparedAppend* made = sheet.prepared;
-  std::string facts;
-  if (made == nullptr) facts = encode_facts(r);
-  std::vector<std::int32_t> words;
-  if (made == nullptr) words = word_hashes(searched_error(r.failure));
-  std::optional<TimePoint> resolved_at;
-  std::optional<std::string_view> by;
-  std::optional<std::string_view> notes;
-  if (r.resolution) {
-    resolved_at = r.resolution->at;
-    by = r.resolution->by;
-    notes = r.resolution->notes;
-  }
-  std::optional<std::string_view> whole;
-  if (r.failure.text.size() > head_text_limit) {
-    whole = std::string_view(r.failure.text).substr(0, searched_text_limit);
-  }
-  const bool by_retries = r.profile.starts_with("booking-retry-api");
-  link_.use().send(sheet.is_new ? insert_facts : replace_facts,
-                   Params(r.number, made != nullptr ? made->facts : facts,
-                          made != nullptr ? made->error_words : words, by_retries,
-                          r.first_attempt_at, r.last_failed_at, resolved_at, by, notes, whole));
+  const FactsRow row(sheet);
+  link_.use().send(replace_facts, Params(row.number, row.facts, *row.words, row.by_retries,
+                                         row.first_attempt_at, row.last_failed_at, row.resolved_at,
+                                         row.resolved_by, row.resolution_notes, row.whole_text));
   ++sent_;
 }
 
 void Session::send_body(const Sheet& sheet) {
   const DeadLetter& r = sheet.head->record;
-  const Message& m = *r.message;
-  const PreparedAppend* made = sheet.prepared;
-  std::string envelope;
-  if (made == nullptr) envelope = encode_envelope(m);
+  const std::string envelope = envelope_of(sheet);
   Connection& db = link_.use();
-  db.send(sheet.is_new ? insert_body : replace_body,
-          Params(r.number, m.enqueued_at, made != nullptr ? made->envelope : envelope,
-                 view_of(m.payload)));
-  ++sent_;
-  if (sheet.is_new) return;
+  db.send(replace_body,
+          Params(r.number, r.message->enqueued_at, envelope, view_of(r.message->payload)));
   db.send(note_moved_payload, Params(r.number));
-  ++sent_;
+  sent_ += 2;
 }
 
 void Session::send_rest(Sheet& sheet) {
   Connection& db = link_.use();
   const std::int64_t number = sheet.head->record.number;
-  for (const auto& [place, encoded] : std::exchange(sheet.attempts, {})) {
-    db.send(insert_attempt, Params(number, place, encoded));
-    ++sent_;
-    // The first stays, and of the others the newest: place 1 goes when place 50 comes.
-    if (place < attempts_kept) continue;
-    db.send(delete_attempt, Params(number, place - (attempts_kept - 1)));
-    ++sent_;
+  for (const auto& [place, encoded] : sheet.attempts) {
+    arrivals_.add_attempt(number, place, encoded);
   }
   for (const Version& version : std::exchange(sheet.added_versions, {})) {
     const std::string headers = encode_headers(version.headers);
     db.send(insert_version, Params(number, version.number, version.at, version.by, version.why,
                                    headers, view_of(version.payload)));
+    ++sent_;
+  }
+}
+
+/// The first stays, and of the others the newest: place 1 goes when place 50 has come.
+void Session::send_old_attempts_away(Sheet& sheet) {
+  for (const auto& [place, encoded] : std::exchange(sheet.attempts, {})) {
+    if (place < attempts_kept) continue;
+    link_.use().send(delete_attempt,
+                     Params(sheet.head->record.number, place - (attempts_kept - 1)));
     ++sent_;
   }
 }
