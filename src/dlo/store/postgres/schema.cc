@@ -80,11 +80,13 @@ std::int64_t writing_lock(const std::string& schema) {
 
 std::string session_settings(const std::string& schema) {
   // Every query has its index; what the planner takes for an empty table may be full by the next
-  // time a kept plan is used. Whoever stands still in a transaction loses it: others wait for it.
+  // time a kept plan is used. A page is no reason to take several cores. Whoever stands still in a
+  // transaction loses it: others wait for it.
   return "SET search_path = \"" + schema +
          "\"; SET client_min_messages = warning; SET lock_timeout = '15s'; "
          "SET idle_in_transaction_session_timeout = '15s'; SET enable_seqscan = off; "
-         "SET jit = off; SET bytea_output = hex; SET TIME ZONE 'UTC'";
+         "SET jit = off; SET max_parallel_workers_per_gather = 0; SET bytea_output = hex; "
+         "SET TIME ZONE 'UTC'";
 }
 
 void migrate(Connection& connection, const std::string& schema, std::span<const Migration> steps) {
