@@ -9,7 +9,7 @@ namespace {
 //           messages can be seen.
 // declare   Makes the queue, or gives it these settings from now on.
 constexpr std::string_view sql = R"sql(
-CREATE FUNCTION publish(
+CREATE OR REPLACE FUNCTION publish(
   the_queue integer, the_now bigint, the_wall bigint, the_dues bigint[], the_priorities integer[],
   the_keys bigint[], the_expiries bigint[], the_sizes bigint[], the_counts bigint[],
   the_envelopes bytea[], the_payloads bytea[], the_ids bytea[], the_window bigint)
@@ -83,7 +83,7 @@ BEGIN
 END $$;
 
 -- Some of the oldest at a time; who is being written again is left to others.
-CREATE FUNCTION forget_ids(the_queue integer, before bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION forget_ids(the_queue integer, before bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM dedupe d USING (
     SELECT o.id FROM dedupe o WHERE o.queue = the_queue AND o.at <= before
@@ -92,7 +92,7 @@ BEGIN
 END $$;
 
 -- Under the lock of all keys: who is held follows from the order of places.
-CREATE FUNCTION order_keys(the_queue integer, the_now bigint, the_wall bigint, in_order boolean)
+CREATE OR REPLACE FUNCTION order_keys(the_queue integer, the_now bigint, the_wall bigint, in_order boolean)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF in_order THEN
@@ -112,7 +112,7 @@ BEGIN
 END $$;
 
 -- How many are where, from the rows themselves. Nobody may move one meanwhile.
-CREATE FUNCTION count_again(the_queue integer) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION count_again(the_queue integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM FROM tallies WHERE queue = the_queue ORDER BY slot FOR UPDATE;
   UPDATE tallies SET delayed = 0, leased = 0, held = 0 WHERE queue = the_queue;
@@ -124,7 +124,7 @@ BEGIN
   WHERE t.queue = the_queue AND t.slot = 0;
 END $$;
 
-CREATE FUNCTION declare_queue(
+CREATE OR REPLACE FUNCTION declare_queue(
   the_name bytea, the_now bigint, the_wall bigint, the_ageing bigint, in_order boolean,
   counts boolean, drops boolean, most_messages bigint, most_bytes bigint, the_window bigint,
   the_ttl bigint)

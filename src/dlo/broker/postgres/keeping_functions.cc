@@ -9,12 +9,12 @@ namespace {
 // move_all  Everything that waits goes to another queue, in order, and stands behind what is there.
 //           Keys whose head is leased or dead stay.
 constexpr std::string_view sql = R"sql(
-CREATE FUNCTION load_of(the_queue integer, OUT here bigint, OUT weight bigint)
+CREATE OR REPLACE FUNCTION load_of(the_queue integer, OUT here bigint, OUT weight bigint)
 LANGUAGE sql STABLE AS $$
   SELECT sum(published - completed - dead - expired - purged)::bigint, sum(bytes)::bigint
   FROM tallies WHERE queue = the_queue $$;
 
-CREATE FUNCTION numbers(
+CREATE OR REPLACE FUNCTION numbers(
   the_queue integer, the_now bigint, the_wall bigint,
   OUT published bigint, OUT completed bigint, OUT dead bigint, OUT expired bigint,
   OUT purged bigint, OUT delayed bigint, OUT leased bigint, OUT held bigint, OUT bytes bigint,
@@ -38,7 +38,7 @@ BEGIN
   ORDER BY m.place LIMIT 1;
 END $$;
 
-CREATE FUNCTION purge(the_queue integer, the_now bigint, the_wall bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION purge(the_queue integer, the_now bigint, the_wall bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
   gone bigint;
@@ -59,7 +59,7 @@ BEGIN
   RETURN gone;
 END $$;
 
-CREATE FUNCTION free_key(the_queue integer, the_now bigint, the_wall bigint, the_key bigint)
+CREATE OR REPLACE FUNCTION free_key(the_queue integer, the_now bigint, the_wall bigint, the_key bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM lock_keys((SELECT locks FROM queues WHERE number = the_queue), ARRAY[the_key]);
@@ -69,7 +69,7 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION end_leases_of(the_holder bigint, the_now bigint, the_wall bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION end_leases_of(the_holder bigint, the_now bigint, the_wall bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
   each integer;
@@ -88,7 +88,7 @@ BEGIN
   RETURN ended;
 END $$;
 
-CREATE FUNCTION end_leases_of_the_dead(me bigint, the_now bigint, the_wall bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION end_leases_of_the_dead(me bigint, the_now bigint, the_wall bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
   other bigint;
@@ -103,10 +103,10 @@ BEGIN
 END $$;
 
 -- A clock went back: whoever waits keeps the age it had.
-CREATE FUNCTION shift_ages(the_queue integer, jump bigint) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION shift_ages(the_queue integer, jump bigint) RETURNS void LANGUAGE sql AS $$
   UPDATE messages m SET rank = m.rank - jump WHERE m.queue = the_queue AND m.state = 0 $$;
 
-CREATE FUNCTION move_all(from_queue integer, to_queue integer, the_now bigint, the_wall bigint)
+CREATE OR REPLACE FUNCTION move_all(from_queue integer, to_queue integer, the_now bigint, the_wall bigint)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   source queues%ROWTYPE;

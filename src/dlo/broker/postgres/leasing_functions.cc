@@ -4,6 +4,9 @@ namespace dlo::postgres {
 namespace {
 
 // Locks are taken in one order, keys before rows: then no two wait for each other.
+// A row that was locked stays where it is: the next statement moves it by its spot (ctid), whatever
+// the planner believes of the table. Functions are PL/pgSQL, which keeps plans; SQL plans at every
+// call.
 //
 // advance   Ends the delays and leases that are over. Who has expired waits no longer. What had
 //           started comes back as interrupted, ahead of all others; a claim that had not is given
@@ -12,18 +15,18 @@ namespace {
 // drop_expired   What is to be dropped for its age goes, and whoever stood behind it and is as old.
 // receive   Leases what is next. The lease of the nth is `the_lease` + n.
 constexpr std::string_view sql = R"sql(
-CREATE FUNCTION lock_keys(the_locks bigint, the_keys bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION lock_keys(the_locks bigint, the_keys bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(the_locks + s.bucket)
   FROM (SELECT DISTINCT k & 63 AS bucket FROM unnest(the_keys) k WHERE k <> 0 ORDER BY 1) s;
 END $$;
 
-CREATE FUNCTION lock_all_keys(the_locks bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION lock_all_keys(the_locks bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(the_locks + n) FROM generate_series(0, 63) n;
 END $$;
 
-CREATE FUNCTION advance(the_queue integer, the_now bigint, the_wall bigint) RETURNS void
+CREATE OR REPLACE FUNCTION advance(the_queue integer, the_now bigint, the_wall bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   q queues%ROWTYPE;
@@ -72,7 +75,7 @@ BEGIN
   WHERE queue = the_queue AND slot = pg_backend_pid() & 31;
 END $$;
 
-CREATE FUNCTION promote(the_queue integer, the_now bigint, the_wall bigint, the_keys bigint[])
+CREATE OR REPLACE FUNCTION promote(the_queue integer, the_now bigint, the_wall bigint, the_keys bigint[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   late bigint;
@@ -98,7 +101,7 @@ BEGIN
   WHERE queue = the_queue AND slot = pg_backend_pid() & 31;
 END $$;
 
-CREATE FUNCTION drop_expired(the_queue integer, the_now bigint, the_wall bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION drop_expired(the_queue integer, the_now bigint, the_wall bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
   old bigint[];
@@ -127,7 +130,7 @@ BEGIN
   END LOOP;
 END $$;
 
-CREATE FUNCTION receive(
+CREATE OR REPLACE FUNCTION receive(
   the_queue integer, the_now bigint, the_wall bigint, the_limit bigint, the_bytes bigint,
   the_until bigint, the_holder bigint, the_lease bigint, expired_only boolean)
 RETURNS TABLE(
@@ -139,7 +142,8 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   q queues%ROWTYPE;
-  taken bigint := 0;
+  spots tid[];
+  taken bigint;
 BEGIN
   SELECT * INTO STRICT q FROM queues WHERE number = the_queue;
   IF q.drop_expired AND (expired_only OR NOT q.paused) THEN
@@ -148,41 +152,30 @@ BEGIN
     PERFORM advance(the_queue, the_now, the_wall);
   END IF;
   IF expired_only THEN
-    RETURN QUERY
-    WITH picked AS MATERIALIZED (
-      SELECT m.place FROM messages m
+    spots := ARRAY(
+      SELECT m.ctid FROM messages m
       WHERE m.queue = the_queue AND m.expires <= the_wall AND m.expires IS NOT NULL
         AND m.state = 0
-      ORDER BY m.expires, m.place LIMIT the_limit FOR UPDATE SKIP LOCKED),
-    chosen AS (SELECT p.place, row_number() OVER () AS nth FROM picked p)
-    UPDATE messages m SET
-      state = 2, due = the_until, lease = the_lease + c.nth, holder = the_holder,
-      fetches = least(m.fetches + 1, 4294967295)
-    FROM chosen c WHERE m.queue = the_queue AND m.place = c.place
-    RETURNING m.place, m.lease, m.key, m.priority, m.flags, m.interruptions, m.expires,
-      m.first_attempt_at, m.previous_delay, m.fetches, m.attempts, m.failures, m.abandons,
-      m.retries, m.replays, m.total, m.error, m.trail, m.envelope, m.payload;
-    GET DIAGNOSTICS taken = ROW_COUNT;
+      ORDER BY m.expires, m.place LIMIT the_limit FOR UPDATE SKIP LOCKED);
   ELSIF NOT q.paused THEN
-    RETURN QUERY
-    WITH picked AS MATERIALIZED (
-      SELECT m.place, greatest(m.bytes, 1) AS bytes FROM messages m
-      WHERE m.queue = the_queue AND m.state = 0
-      ORDER BY m.rank, m.turn LIMIT the_limit FOR UPDATE SKIP LOCKED),
-    chosen AS (
-      SELECT p.place, p.bytes, row_number() OVER rows_so_far AS nth,
-             sum(p.bytes) OVER rows_so_far - p.bytes AS before
-      FROM picked p WINDOW rows_so_far AS (ROWS UNBOUNDED PRECEDING))
-    UPDATE messages m SET
-      state = 2, due = the_until, lease = the_lease + c.nth, holder = the_holder,
-      fetches = least(m.fetches + 1, 4294967295)
-    FROM chosen c
-    WHERE m.queue = the_queue AND m.place = c.place AND (c.nth = 1 OR c.before < the_bytes)
-    RETURNING m.place, m.lease, m.key, m.priority, m.flags, m.interruptions, m.expires,
-      m.first_attempt_at, m.previous_delay, m.fetches, m.attempts, m.failures, m.abandons,
-      m.retries, m.replays, m.total, m.error, m.trail, m.envelope, m.payload;
-    GET DIAGNOSTICS taken = ROW_COUNT;
+    SELECT array_agg(c.spot) INTO spots
+    FROM (SELECT p.spot, row_number() OVER rows_so_far AS nth,
+                 sum(p.bytes) OVER rows_so_far - p.bytes AS before
+          FROM (SELECT m.ctid AS spot, greatest(m.bytes, 1)::double precision AS bytes
+                FROM messages m WHERE m.queue = the_queue AND m.state = 0
+                ORDER BY m.rank, m.turn LIMIT the_limit FOR UPDATE SKIP LOCKED) p
+          WINDOW rows_so_far AS (ROWS UNBOUNDED PRECEDING)) c
+    WHERE c.nth = 1 OR c.before < the_bytes;
   END IF;
+  RETURN QUERY
+  UPDATE messages m SET
+    state = 2, due = the_until, lease = the_lease + c.nth, holder = the_holder,
+    fetches = least(m.fetches + 1, 4294967295)
+  FROM unnest(spots) WITH ORDINALITY AS c(spot, nth) WHERE m.ctid = c.spot
+  RETURNING m.place, m.lease, m.key, m.priority, m.flags, m.interruptions, m.expires,
+    m.first_attempt_at, m.previous_delay, m.fetches, m.attempts, m.failures, m.abandons,
+    m.retries, m.replays, m.total, m.error, m.trail, m.envelope, m.payload;
+  GET DIAGNOSTICS taken = ROW_COUNT;
   IF taken > 0 THEN
     UPDATE tallies SET leased = leased + taken
     WHERE queue = the_queue AND slot = pg_backend_pid() & 31;
@@ -190,14 +183,16 @@ BEGIN
 END $$;
 
 -- When somebody who waits should look again, if nothing comes.
-CREATE FUNCTION next_due(the_queue integer, the_now bigint, the_wall bigint) RETURNS bigint
-LANGUAGE sql STABLE AS $$
-  SELECT least(
+CREATE OR REPLACE FUNCTION next_due(the_queue integer, the_now bigint, the_wall bigint)
+RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN least(
     (SELECT m.due FROM messages m WHERE m.queue = the_queue AND m.state IN (1, 2)
      ORDER BY m.due LIMIT 1),
     (SELECT m.expires - the_wall + the_now FROM messages m
      WHERE m.queue = the_queue AND m.expires > the_wall AND m.expires IS NOT NULL AND m.state = 1
-     ORDER BY m.expires LIMIT 1)) $$;
+     ORDER BY m.expires LIMIT 1));
+END $$;
 )sql";
 
 }  // namespace

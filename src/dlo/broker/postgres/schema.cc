@@ -109,8 +109,10 @@ CREATE TABLE holders(
   address text NOT NULL DEFAULT coalesce(host(inet_client_addr()), 'local'));
 )sql";
 
-const std::string& first_step() {
-  static const std::string sql = std::string(tables) + std::string(leasing_functions()) +
+/// All of them, in place of whatever was there: a step that changes one takes the place of the
+/// last.
+const std::string& functions() {
+  static const std::string sql = std::string(leasing_functions()) +
                                  std::string(arriving_functions()) +
                                  std::string(ending_functions()) + std::string(keeping_functions());
   return sql;
@@ -119,7 +121,8 @@ const std::string& first_step() {
 }  // namespace
 
 Holding queue_holding(const std::string& schema) {
-  static const std::array<Step, 1> steps{{{1, "queues", first_step()}}};
+  static const std::array<Step, 2> steps{
+      {{1, "queues", tables}, {2, "rows are found by what names them", functions()}}};
   return {schema, "queues", steps};
 }
 
