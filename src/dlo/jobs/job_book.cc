@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "dlo/core/spelling.h"
-#include "dlo/jobs/batch.h"
 #include "dlo/jobs/job_freeze.h"
 #include "dlo/jobs/job_index.h"
+#include "dlo/jobs/job_trail.h"
 #include "dlo/json/writer.h"
 #include "dlo/query/query_text.h"
 #include "dlo/repair/recipe.h"
@@ -81,18 +81,29 @@ void write_texts(JsonWriter& json, std::string_view name, const std::vector<std:
   json.end_array();
 }
 
-std::string described(const Job& job) {
+void write_replay(JsonWriter& json, const ReplaySpec& spec) {
+  json.member("target", spec.target);
+  if (spec.again) json.key("again").boolean(true);
+  if (spec.set_headers.empty()) return;
+  json.key("set_headers").begin_array();
+  for (const Header& header : spec.set_headers) {
+    json.begin_object().member("name", header.name).member("value", header.value).end_object();
+  }
+  json.end_array();
+}
+
+std::string described(const Job& whole) {
+  const Job job = for_trail(whole);
   JsonWriter detail;
   detail.begin_object().member("act", act_of(job.spec)).member("query", job.spec.query);
   if (job.spec.from_job) {
     detail.member("from_job", *job.spec.from_job).member("outcome", job.spec.outcome);
   }
   detail.member("state", name_of(job.state)).member("problem", job.problem);
-  if (job.spec.replay) detail.member("target", job.spec.replay->target);
+  if (job.spec.replay) write_replay(detail, *job.spec.replay);
   write_texts(detail, "tags", job.spec.tags);
   write_texts(detail, "remove_tags", job.spec.remove_tags);
-  if (!job.spec.recipe.empty()) detail.key("recipe").raw(digest_json(job.spec.recipe));
-  if (job.spec.replay && job.spec.replay->again) detail.key("again").boolean(true);
+  if (!job.spec.recipe.empty()) detail.key("recipe").raw(job.spec.recipe);
   detail.member("frozen_at", job.frozen_at).end_object();
   return detail.take();
 }

@@ -6,6 +6,7 @@
 
 #include "dlo/jobs/batch.h"
 #include "dlo/jobs/job_index.h"
+#include "dlo/jobs/job_trail.h"
 #include "dlo/json/writer.h"
 
 namespace dlo {
@@ -92,7 +93,7 @@ class Keeper {
 
   static std::string report_of(const Job& job, const std::optional<Document>& kept) {
     JsonWriter out;
-    out.begin_object().key("job").raw(to_json(job));
+    out.begin_object().key("job").raw(to_json(for_trail(job)));
     const auto progress =
         kept ? parse_job_progress(kept->body) : Result<JobProgress>(JobProgress{});
     if (progress) {
