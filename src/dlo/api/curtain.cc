@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "dlo/api/audit_text.h"
-#include "dlo/core/spelling.h"
 #include "dlo/json/text/mask.h"
 #include "dlo/json/writer.h"
 
@@ -52,9 +51,7 @@ Curtain::Curtain(std::vector<FieldPath> masked) : masked_(std::move(masked)) {
 
 void Curtain::hide(Headers& headers, std::optional<std::string>& payload) const {
   for (Header& header : headers) {
-    const bool masked =
-        std::find(headers_.begin(), headers_.end(), ascii_lower(header.name)) != headers_.end();
-    if (!masked) continue;
+    if (!masks_header(header.name)) continue;
     header.value = mask_text;
     header.type = HeaderType::text;
   }
@@ -110,7 +107,7 @@ Result<RecordDetail> Curtain::shown(Office& office, const Request& request,
 
 bool Curtain::is_masked(const FieldPath& path) const {
   if (path.field == Field::header) {
-    return std::find(headers_.begin(), headers_.end(), path.header) != headers_.end();
+    return masks_header(path.header);
   }
   return is_masked(path.path.steps);
 }
@@ -177,9 +174,7 @@ Result<void> Curtain::check(const Query& query, const Request& request) const {
 Result<void> Curtain::check(const Draft& draft) const {
   bool found = !paths_.empty() && draft.payload && holds_mask(*draft.payload, paths_);
   for (const Header& header : draft.headers) {
-    const bool masked =
-        std::find(headers_.begin(), headers_.end(), ascii_lower(header.name)) != headers_.end();
-    found = found || (masked && header.value == mask_text);
+    found = found || (masks_header(header.name) && header.value == mask_text);
   }
   if (!found) return {};
   return Error{Code::invalid_argument, where,

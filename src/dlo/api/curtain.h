@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dlo/api/request.h"
 #include "dlo/core/result.h"
+#include "dlo/jobs/job.h"
 #include "dlo/repair/recipe.h"
 #include "dlo/repair/schema.h"
 #include "dlo/store/field_path.h"
@@ -34,6 +36,10 @@ class Curtain {
   [[nodiscard]] RecordDetail hidden(RecordDetail detail) const;
   [[nodiscard]] Draft hidden(Draft draft) const;
 
+  /// A job as `actor` may see it: what it looks for in masked places or writes to them is hidden
+  /// from whoever may not reveal.
+  [[nodiscard]] Job hidden(Job job, const Actor& actor) const;
+
   /// What two drafts differ in, as far as it may be shown.
   [[nodiscard]] Difference difference(const Draft& before, const Draft& after) const;
 
@@ -53,10 +59,15 @@ class Curtain {
   void hide(std::vector<SchemaComplaint>& complaints, const Request& request) const;
   /// Refuses a draft in which the mask stands where a value should: it was copied from a screen.
   [[nodiscard]] Result<void> check(const Draft& draft) const;
+  /// The same of a job.
+  [[nodiscard]] Result<void> check(const JobSpec& spec) const;
 
  private:
   [[nodiscard]] bool is_masked(const FieldPath& path) const;
   [[nodiscard]] bool is_masked(const std::vector<std::string>& steps) const;
+  [[nodiscard]] bool masks_header(std::string_view name) const;
+  [[nodiscard]] std::string hidden_query(const Job& job) const;
+  void each_value(Recipe& recipe, const std::function<void(JsonTree*, std::string*)>& take) const;
 
   std::vector<FieldPath> masked_;
   std::vector<JsonPath> paths_;       // into payloads

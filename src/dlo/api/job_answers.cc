@@ -1,6 +1,7 @@
 #include "dlo/api/job_answers.h"
 
 #include "dlo/api/answers.h"
+#include "dlo/api/curtain.h"
 #include "dlo/json/json.h"
 #include "dlo/json/parts.h"
 
@@ -78,10 +79,11 @@ void write_preview(JsonWriter& json, const Job& job, const JobPreview& preview,
   json.end_array().end_object();
 }
 
-HttpResponse answer_of(const JobParts& parts, const Job& job, const JobProgress& progress,
-                       const JobPreview* preview, int status) {
+HttpResponse answer_of(const JobParts& parts, const Request& request, const Job& job,
+                       const JobProgress& progress, const JobPreview* preview, int status) {
   JsonWriter json;
-  json.begin_object().key("job").raw(to_json(job));
+  json.begin_object().key("job");
+  json.raw(to_json(curtain_of(request).hidden(job, request.actor)));
   write_progress(json, job, progress);
   if (preview != nullptr) write_preview(json, job, *preview, parts.targets);
   json.end_object();
@@ -90,12 +92,14 @@ HttpResponse answer_of(const JobParts& parts, const Job& job, const JobProgress&
   return answer;
 }
 
-HttpResponse answer_with(const JobParts& parts, const Job& job, bool with_preview) {
+HttpResponse answer_with(const JobParts& parts, const Request& request, const Job& job,
+                         bool with_preview) {
   const auto progress = parts.book.progress(job.id);
   if (!progress) return problem_of(progress.error());
-  if (!with_preview) return answer_of(parts, job, *progress, nullptr);
+  if (!with_preview) return answer_of(parts, request, job, *progress, nullptr);
   const auto preview = parts.book.preview(job);
-  return preview ? answer_of(parts, job, *progress, &*preview) : problem_of(preview.error());
+  return preview ? answer_of(parts, request, job, *progress, &*preview)
+                 : problem_of(preview.error());
 }
 
 }  // namespace dlo::api

@@ -6,12 +6,14 @@
 
 namespace dlo::api {
 
-/// A job with its progress, and what is left of it unless `preview` is null.
-[[nodiscard]] HttpResponse answer_of(const JobParts& parts, const Job& job,
+/// A job as whoever asks may see it, with its progress, and what is left of it unless `preview` is
+/// null.
+[[nodiscard]] HttpResponse answer_of(const JobParts& parts, const Request& request, const Job& job,
                                      const JobProgress& progress, const JobPreview* preview,
                                      int status = 200);
 /// The same, with both looked up.
-[[nodiscard]] HttpResponse answer_with(const JobParts& parts, const Job& job, bool with_preview);
+[[nodiscard]] HttpResponse answer_with(const JobParts& parts, const Request& request,
+                                       const Job& job, bool with_preview);
 
 /// The member `preview`. A target that nothing can be sent to has a `problem`, one that a redirect
 /// rule named that rule.

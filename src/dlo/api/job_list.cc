@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dlo/api/answers.h"
+#include "dlo/api/curtain.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
 
@@ -60,12 +61,14 @@ Result<JobFilter> read_filter(const Request& request) {
   return filter;
 }
 
-HttpResponse list_page(JobBook& book, const JobFilter& filter) {
+HttpResponse list_page(JobBook& book, const JobFilter& filter, const Request& request) {
   const auto page = book.list(filter);
   if (!page) return problem_of(page.error());
   JsonWriter json;
   json.begin_object().key("jobs").begin_array();
-  for (const Job& job : page->jobs) json.raw(to_json(job));
+  for (const Job& job : page->jobs) {
+    json.raw(to_json(curtain_of(request).hidden(job, request.actor)));
+  }
   json.end_array().key("next");
   if (page->next.empty()) {
     json.null();
@@ -79,10 +82,12 @@ HttpResponse list_page(JobBook& book, const JobFilter& filter) {
 /// One job a line. Between two pages no thread is held.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  Stream(JobBook& book, WorkerPool& pool, JobFilter filter, std::optional<std::size_t> most,
-         ExchangePtr exchange)
+  Stream(JobBook& book, WorkerPool& pool, const Request& request, JobFilter filter,
+         std::optional<std::size_t> most, ExchangePtr exchange)
       : book_(book),
         pool_(pool),
+        curtain_(curtain_of(request)),
+        actor_(request.actor),
         filter_(std::move(filter)),
         left_(most),
         exchange_(std::move(exchange)) {}
@@ -101,7 +106,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (!page) return fail(page.error());
     if (left_) *left_ -= std::min(*left_, page->jobs.size());
     std::string lines;
-    for (const Job& job : page->jobs) lines += to_json(job) + "\n";
+    for (const Job& job : page->jobs) lines += to_json(curtain_.hidden(job, actor_)) + "\n";
     const Room room = exchange_->write(lines);
     const bool over = page->next.empty() || (left_ && *left_ == 0);
     if (room == Room::gone || over) return exchange_->end();
@@ -124,6 +129,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   JobBook& book_;
   WorkerPool& pool_;
+  const Curtain& curtain_;
+  const Actor actor_;
   JobFilter filter_;
   std::optional<std::size_t> left_;  // of what was asked for; empty: everything
   const ExchangePtr exchange_;
@@ -133,11 +140,11 @@ void list(JobBook& book, WorkerPool& slow, const Request& request, const Exchang
   auto filter = read_filter(request);
   if (!filter) return exchange->send(problem_of(filter.error()));
   if (request.http.header("Accept").find("application/x-ndjson") == std::string_view::npos) {
-    return exchange->send(list_page(book, *filter));
+    return exchange->send(list_page(book, *filter, request));
   }
   std::optional<std::size_t> most;
   if (request.find("limit") != nullptr) most = filter->limit;
-  std::make_shared<Stream>(book, slow, std::move(*filter), most, exchange)->start();
+  std::make_shared<Stream>(book, slow, request, std::move(*filter), most, exchange)->start();
 }
 
 }  // namespace

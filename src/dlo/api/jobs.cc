@@ -209,7 +209,8 @@ HttpResponse dry_run(const JobParts& parts, const Request& request, Wanted wante
   const auto preview = parts.book.preview(*job);
   if (!preview) return problem_of(preview.error());
   JsonWriter json;
-  json.begin_object().key("job").raw(to_json(*job));
+  json.begin_object().key("job");
+  json.raw(to_json(curtain_of(request).hidden(*job, request.actor)));
   write_preview(json, *job, *preview, parts.targets);
   json.end_object();
   return json_answer(json.take());
@@ -237,7 +238,7 @@ HttpResponse keep_job(const JobParts& parts, const Request& request, Wanted want
   if (*key) {
     Job told = *job;
     if (wanted.start) told = begun(std::move(told));
-    also.emplace_back((*key)->keep(answer_of(parts, told, {}, &*preview, 201)));
+    also.emplace_back((*key)->keep(answer_of(parts, request, told, {}, &*preview, 201)));
   }
   auto kept = parts.book.keep(std::move(*job), wanted.start, std::move(also));
   if (!kept && *key) {  // somebody may have been quicker with the same key
@@ -247,7 +248,7 @@ HttpResponse keep_job(const JobParts& parts, const Request& request, Wanted want
   if (!kept) return problem_of(kept.error());
   if (*key) IdempotencyKey::forget_old(parts.office, request.now);
   if (wanted.start) parts.wake();
-  HttpResponse answer = answer_of(parts, *kept, {}, &*preview, 201);
+  HttpResponse answer = answer_of(parts, request, *kept, {}, &*preview, 201);
   answer.headers.push_back({"Location", "/v1/jobs/" + kept->id});
   return answer;
 }
@@ -290,6 +291,9 @@ HttpResponse plan_job(const JobParts& parts, const Request& request) {
     const auto fine = curtain_of(request).check(*recipe, request);
     if (!fine) return problem_of(fine.error());
   }
+  if (const auto fine = curtain_of(request).check(wanted.spec); !fine) {
+    return problem_of(fine.error());
+  }
   if (wanted.dry_run) return dry_run(parts, request, std::move(wanted));
   return keep_job(parts, request, std::move(wanted));
 }
@@ -300,7 +304,7 @@ HttpResponse show(const JobParts& parts, const Request& request) {
   const auto preview = request.flag("preview");
   if (!preview) return problem_of(preview.error());
   const auto job = parts.book.get(request.path.front());
-  return job ? answer_with(parts, *job, *preview) : problem_of(job.error());
+  return job ? answer_with(parts, request, *job, *preview) : problem_of(job.error());
 }
 
 /// Whoever lets somebody else's plan begin does what it says.
@@ -317,7 +321,7 @@ HttpResponse change(const JobParts& parts, const Request& request, JobVerb verb)
   const auto job = parts.book.change(request.path.front(), verb, request.actor.name, request.now);
   if (!job) return problem_of(job.error());
   parts.wake();
-  return answer_with(parts, *job, false);
+  return answer_with(parts, request, *job, false);
 }
 
 HttpResponse items(JobBook& book, const Request& request) {

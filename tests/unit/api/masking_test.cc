@@ -164,6 +164,63 @@ TEST_F(MaskingTest, ARecipeCannotCarryAMaskedValueToWhereItIsShown) {
   }
 }
 
+TEST_F(MaskingTest, WhatAJobSaysOfAMaskedPlaceIsShownToThoseWhoMayReveal) {
+  close();
+  const Headers reader = token("reader");
+  const Headers trusted = token("operator", R"("read","reveal")");
+  const std::vector<std::string> said = {
+      R"({"act":"archive","query":"body.card.number:zqa status:open"})",
+      R"({"act":"repair","query":"status:open","recipe":[{"set":"card.number","value":"zqb"},)"
+      R"({"set":"card","value":{"number":"zqc"}},{"set":"amount","value":1234},)"
+      R"({"set_header":"Authorization","value":"zqd"},)"
+      R"({"patch":[{"op":"replace","path":"/card/number","value":"zqe"}]}]})",
+      R"({"act":"replay","query":"-header.authorization:zqf",)"
+      R"("set_headers":{"authorization":"zqg","lane":"slow"}})"};
+  std::vector<std::string> paths = {"/v1/jobs"};
+  for (const std::string& each : said) {
+    const Told planned = say("POST", "/v1/jobs", each, admin_);
+    ASSERT_EQ(planned.status(), 201) << planned;
+    EXPECT_TRUE(planned.says("zq")) << planned;
+    paths.push_back("/v1/jobs/" + planned.at("job.id"));
+  }
+  const Headers lines{{"Accept", "application/x-ndjson"}, reader.front()};
+  EXPECT_FALSE(get("/v1/jobs", lines).says("zq"));
+  EXPECT_FALSE(get("/v1/audit", admin_).says("zq")) << "nobody finds them in the trail";
+  for (const std::string& path : paths) {
+    const Told hidden = get(path, reader);
+    EXPECT_EQ(hidden.status(), 200) << hidden;
+    EXPECT_FALSE(hidden.says("zq")) << hidden;
+    EXPECT_TRUE(hidden.says("***")) << hidden;
+    EXPECT_TRUE(get(path, trusted).says("zq")) << path;
+    EXPECT_TRUE(get(path, admin_).says("zq")) << path;
+  }
+  const Told list = get("/v1/jobs", reader);
+  for (const char* neighbour : {"1234", "slow", "status:open"}) {
+    EXPECT_TRUE(list.says(neighbour)) << neighbour << list;
+  }
+  EXPECT_FALSE(say("POST", paths[1] + "/start", "", token("operator")).says("zq"));
+}
+
+TEST_F(MaskingTest, AJobThatWouldWriteTheMaskIsRefused) {
+  for (
+      const char* each :
+      {R"("act":"replay","set_headers":{"Authorization":"***"})",
+       R"("act":"repair","recipe":[{"set":"card.number","value":"***"}])",
+       R"("act":"repair","recipe":[{"set":"card","value":{"number":"***"}}])",
+       R"("act":"repair","recipe":[{"set_header":"authorization","value":"***"}])",
+       R"("act":"repair","recipe":[{"patch":[{"op":"add","path":"/card/number","value":"***"}]}])"}) {
+    const Told told =
+        say("POST", "/v1/jobs", R"({"query":"status:open",)" + std::string(each) + "}");
+    EXPECT_EQ(told.status(), 400) << each << told;
+    EXPECT_TRUE(told.says("mask")) << told;
+  }
+  EXPECT_EQ(
+      say("POST", "/v1/jobs",
+          R"({"query":"status:open","act":"repair","recipe":[{"set":"amount","value":"***"}]})")
+          .status(),
+      201);
+}
+
 TEST(Curtain, APayloadThatIsNoJsonIsHiddenWhole) {
   const Curtain curtain({testing::must(FieldPath::parse("body.card.number"))});
   Headers headers;
