@@ -13,6 +13,7 @@
 #include "dlo/core/encoding.h"
 #include "dlo/core/redact.h"
 #include "dlo/core/spelling.h"
+#include "dlo/jobs/batch.h"
 #include "dlo/jobs/former.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
@@ -32,6 +33,7 @@ struct Words {
   std::optional<std::string> by;
   std::string how;
   std::string notes;
+  std::string error;  // of an attempt; it may quote the message, so the trail has a digest
 };
 
 std::string bounded(JsonFields& fields, std::string_view name) {
@@ -71,7 +73,11 @@ std::string audit_detail(const Act& act) {
     write_tags(json, "before", act.record().tags);
     write_tags(json, "after", *act.move.tags);
   }
-  json.member("notes", act.words.notes);
+  if (!act.words.error.empty()) {
+    json.key("error").raw(digest_json(act.words.error));
+  } else {
+    json.member("notes", act.words.notes);
+  }
   json.member("version", act.record().version);
   json.end_object();
   return json.take();
@@ -291,7 +297,7 @@ HttpResponse add_attempt(const ActParts& parts, const Request& request) {
   attempt.error_type = failure.type;
   attempt.error_text = failure.text;
   attempt.node = request.actor.name;
-  act.words.notes = failure.text;
+  act.words.error = failure.text;
   act.move.to = record.status;
   act.move.counters = record.counters;
   ++act.move.counters->total;

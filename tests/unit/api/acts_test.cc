@@ -4,6 +4,8 @@
 #include "support/eventually.h"
 #include "unit/api/asking.h"
 
+#include "dlo/core/sha256.h"
+
 namespace dlo::api {
 namespace {
 
@@ -171,6 +173,15 @@ TEST_F(Acts, NotesAttemptsAndVersionsUnderOneKeyAreMadeOnce) {
   act(id, "edit", R"({"json":{"list":[]},"reason":"r"})");
   for (int i = 0; i < 2; ++i) EXPECT_EQ(act(id, "edit", edit, key).status(), 201);
   EXPECT_EQ(get("/v1/dead-letters/" + id + "/versions").at("newest"), "2");
+}
+
+TEST_F(Acts, TheTrailHasADigestOfWhatAnAttemptSaid) {
+  const std::string id = dead();
+  EXPECT_EQ(act(id, "attempts", R"({"error":"card 7 is zqlocked"})").status(), 200);
+  EXPECT_TRUE(get("/v1/dead-letters/" + id).says("zqlocked"));
+  const Told trail = get("/v1/audit");
+  EXPECT_FALSE(trail.says("zqlocked")) << trail;
+  EXPECT_TRUE(trail.says(to_hex(sha256("card 7 is zqlocked")))) << trail;
 }
 
 TEST_F(Acts, ATokenTakesNoKeyBecauseItsSecretCannotBeRepeated) {
