@@ -31,6 +31,15 @@ Result<void> check_names(const std::vector<std::string>& names, const char* what
   return {};
 }
 
+/// `all`: whoever names none may all of them, which is more than these.
+Error more_than(const std::string& what, const std::vector<std::string>& own, bool all) {
+  std::string names;
+  for (const std::string& each : own) names += (names.empty() ? "" : ", ") + each;
+  return {Code::refused, "access.scope",
+          "A token gives no more than its maker has: yours is for the " + what + " " + names +
+              " only" + (all ? ", so name those that the new one is for." : ".")};
+}
+
 }  // namespace
 
 bool allows_source(const Scope& scope, std::string_view source) noexcept {
@@ -47,6 +56,23 @@ bool allows_action(const Scope& scope, std::string_view action) noexcept {
 Result<void> check(const Scope& scope) {
   if (auto sources = check_names(scope.sources, "sources"); !sources) return sources;
   return check_names(scope.actions, "actions");
+}
+
+Result<void> check_within(const Scope& wanted, const Scope& own) {
+  const bool all_sources = wanted.sources.empty();
+  if (!own.sources.empty() &&
+      (all_sources || !std::all_of(wanted.sources.begin(), wanted.sources.end(),
+                                   [&](const auto& each) { return allows_source(own, each); }))) {
+    return more_than("sources", own.sources, all_sources);
+  }
+  const bool all_actions = wanted.actions.empty();
+  // "queues.*" fits itself: a group is within the same group, and in none of its members.
+  if (!own.actions.empty() &&
+      (all_actions || !std::all_of(wanted.actions.begin(), wanted.actions.end(),
+                                   [&](const auto& each) { return allows_action(own, each); }))) {
+    return more_than("actions", own.actions, all_actions);
+  }
+  return {};
 }
 
 Result<void> check_actions(const Scope& scope, const std::vector<std::string>& known) {

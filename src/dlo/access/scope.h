@@ -23,4 +23,8 @@ struct Scope {
 /// Refuses actions that `known` does not have, with the nearest spelling.
 [[nodiscard]] Result<void> check_actions(const Scope& scope, const std::vector<std::string>& known);
 
+/// Refuses a scope that would allow something which `own` does not, with what that is: nobody gives
+/// what he does not have.
+[[nodiscard]] Result<void> check_within(const Scope& wanted, const Scope& own);
+
 }  // namespace dlo

@@ -1,5 +1,6 @@
 #include "dlo/api/tokens.h"
 
+#include <optional>
 #include <utility>
 
 #include "dlo/api/answers.h"
@@ -42,6 +43,20 @@ Result<NewToken> read_new(const Request& request) {
   return wanted;
 }
 
+/// Whoever may make tokens, and not much else, makes none that may more.
+std::optional<HttpResponse> check_maker(const NewToken& wanted, const Request& request) {
+  std::string why;
+  if (wanted.role > request.actor.role) {
+    why = "A token gives no more than its maker has: your role is " +
+          std::string(name_of(request.actor.role)) + ".";
+  } else if (const auto within = check_within(wanted.scope, request.actor.scope); !within) {
+    why = within.error().detail;
+  }
+  if (why.empty()) return std::nullopt;
+  request.note_refused("a token that may more than its maker");
+  return problem(403, "scope_too_narrow", why);
+}
+
 HttpResponse create(TokenBook& book, const std::vector<std::string>& actions,
                     const Request& request) {
   if (request.http.has_header("Idempotency-Key")) {
@@ -55,6 +70,7 @@ HttpResponse create(TokenBook& book, const std::vector<std::string>& actions,
   if (const auto known = check_actions(wanted->scope, actions); !known) {
     return problem_of(known.error());
   }
+  if (auto refusal = check_maker(*wanted, request)) return std::move(*refusal);
   const auto issued = book.create(*wanted, request.actor.name, request.now);
   if (!issued) return problem_of(issued.error());
   JsonWriter json;

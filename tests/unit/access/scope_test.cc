@@ -36,6 +36,22 @@ TEST(Scope, NamesThatNothingHasAreRefusedWithTheNearest) {
   EXPECT_FALSE(check({{}, {std::string(201, 'x')}}));
 }
 
+TEST(Scope, IsWithinAnotherOnlyIfThatAllowsAllItAllows) {
+  const Scope own{{"payments", "orders"}, {"read", "queues.*"}};
+  for (const Scope& fine : {own, Scope{{"orders"}, {"queues.send"}}}) {
+    EXPECT_TRUE(check_within(fine, own));
+  }
+  for (const Scope& more :
+       {Scope{}, Scope{{"orders"}, {}}, Scope{{}, {"read"}}, Scope{{"orders", "x"}, {"read"}},
+        Scope{{"orders"}, {"read", "jobs.plan"}}}) {
+    const auto refused = check_within(more, own);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::refused);
+  }
+  EXPECT_TRUE(check_within({{"any"}, {"queues.purge"}}, {}));
+  EXPECT_FALSE(check_within({{}, {"queues.*"}}, {{}, {"queues.send"}})) << "a group of one member";
+}
+
 TEST(TokenBucket, AllowsASecondsWorthAtOnceAndThenItsRate) {
   TokenBucket bucket;
   TimePoint now{1'000s};

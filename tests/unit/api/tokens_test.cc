@@ -109,6 +109,31 @@ TEST_F(TokensTest, AreListedWithoutSecretsAndRevokedForGood) {
   EXPECT_EQ(ask("DELETE", "/v1/tokens/ffffffff", "", with(admin.text)).status(), 404);
 }
 
+TEST_F(TokensTest, GiveNoMoreThanTheirMakerHas) {
+  start();
+  const Headers root = with(issue("root", Role::admin).text);
+  clock_.advance(Millis{2s});
+  const Told made =
+      say("POST", "/v1/tokens",
+          R"({"name":"clerk","role":"admin","actions":["read","tokens.create"]})", root);
+  ASSERT_EQ(made.status(), 201) << made;
+  const Headers clerk = with(made.at("secret"));
+  for (const char* more : {R"({"name":"x","role":"admin"})", R"({"name":"x"})",
+                           R"({"name":"x","role":"operator","actions":["read","jobs.plan"]})",
+                           R"({"name":"x","role":"operator","actions":["reveal"]})"}) {
+    const Told refused = say("POST", "/v1/tokens", more, clerk);
+    EXPECT_EQ(refused.status(), 403) << more << refused;
+    EXPECT_TRUE(refused.says("no more than its maker has")) << refused;
+    EXPECT_TRUE(refused.says("tokens.create")) << "it says what he has: " << refused;
+  }
+  EXPECT_EQ(say("POST", "/v1/tokens", R"({"name":"x","actions":["read"]})", clerk).status(), 201);
+  const auto trail = refusals();
+  EXPECT_EQ(std::count(trail.begin(), trail.end(),
+                       "clerk (" + made.at("token.id") + "): POST /v1/tokens"),
+            4)
+      << "each is in the trail";
+}
+
 TEST_F(TokensTest, AWrongRoleOrDurationIsRefusedAndMakesNothing) {
   EXPECT_EQ(say("POST", "/v1/tokens", R"({"name":"x","role":"root"})").status(), 400);
   EXPECT_EQ(say("POST", "/v1/tokens", R"({"name":"x","expires_in":"soon"})").status(), 400);
