@@ -179,6 +179,15 @@ std::optional<Millis> TokenBook::shut_out(const std::string& client, TimePoint n
   return damper_.wait_of(client, now);
 }
 
+bool TokenBook::is_good(std::string_view authorization, TimePoint now) {
+  if (!refresh(now)) return false;
+  const std::lock_guard lock(mutex_);
+  const auto text = parse_token(bearer_of(authorization));
+  const auto found = text ? tokens_.find(text->id) : tokens_.end();
+  return found != tokens_.end() && is_secret_of(found->second, text->secret) &&
+         !why_unusable(found->second, now);
+}
+
 Result<Token> TokenBook::who(std::string_view authorization, const std::string& client,
                              TimePoint now) {
   if (const auto read = refresh(now); !read) return read.error();

@@ -69,6 +69,9 @@ class TokenBook {
   /// (if it names a token) whose it was; `timed_out`: too many wrong ones from this client.
   Result<Token> who(std::string_view authorization, const std::string& client, TimePoint now);
 
+  /// Whether `who` would admit it. Nothing is counted.
+  bool is_good(std::string_view authorization, TimePoint now);
+
   /// For how long wrong tokens of this client are not even looked at.
   std::optional<Millis> shut_out(const std::string& client, TimePoint now);
 

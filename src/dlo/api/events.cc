@@ -60,8 +60,12 @@ std::string plain_event(std::string_view type, const EventPlace& place) {
 
 }  // namespace
 
-Events::Events(Office& office, const Clock& clock, EventOptions options)
-    : feed_(office), clock_(clock), options_(options), thread_([this] { run(); }) {}
+Events::Events(Office& office, const Clock& clock, EventOptions options, StillAdmitted admitted)
+    : feed_(office),
+      clock_(clock),
+      options_(options),
+      admitted_(std::move(admitted)),
+      thread_([this] { run(); }) {}
 
 Events::~Events() {
   close();
@@ -118,6 +122,7 @@ void Events::open(const Request& request, const ExchangePtr& exchange) {
   auto reader = std::make_shared<Reader>();
   reader->exchange = exchange;
   reader->filter = std::move(*filter);
+  reader->authorization = request.http.header("Authorization");
   const std::lock_guard lock(mutex_);
   if (closed_ || readers_.size() >= options_.most_readers) {
     HttpResponse busy = problem(503, "busy",
@@ -135,12 +140,19 @@ bool Events::look(const std::vector<ReaderPtr>& readers) {
   std::map<EventPlace, std::optional<EventFeed::Batch>> batches;  // who is at one place, asks once
   bool more = false;
   for (const ReaderPtr& reader : readers) {
-    if (!reader->has_room.load()) continue;
+    if (!reader->has_room.load()) continue;  // nothing is told to it, so nothing is asked
     auto& batch = batches[reader->place];
     if (!batch) {
       auto read = feed_.after(reader->place);
       // Nothing is lost: it is asked again next time.
       batch = read ? std::move(*read) : EventFeed::Batch{{}, reader->place, false};
+    }
+    // Its token was revoked, or is too old. Asked after the office was: whoever hears that a token
+    // is revoked knows that nothing later is told by it.
+    if (admitted_ && !admitted_(reader->authorization)) {
+      reader->over = true;
+      reader->exchange->end();
+      continue;
     }
     std::string text;
     for (const Event& event : batch->events) {
@@ -164,7 +176,8 @@ void Events::run() {
       changed_.wait(lock);
       continue;
     }
-    std::erase_if(readers_, [](const ReaderPtr& each) { return each->exchange->gone(); });
+    std::erase_if(readers_,
+                  [](const ReaderPtr& each) { return each->over || each->exchange->gone(); });
     const auto readers = readers_;
     lock.unlock();
     more = look(readers);

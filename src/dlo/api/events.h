@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,9 @@
 
 namespace dlo::api {
 
+/// Whether whoever came with this `Authorization` may still listen. From any thread.
+using StillAdmitted = std::function<bool(const std::string& authorization)>;
+
 struct EventOptions {
   Millis look{200};                // how often it is asked whether something happened
   Millis heartbeat{15'000};        // a sign of life after so much silence
@@ -30,10 +34,12 @@ struct EventOptions {
 /// the office what changed and tells everybody at the same place the same; somebody who reads
 /// slowly, or comes back with `Last-Event-ID`, goes on from his own place. Nothing is kept for
 /// anybody: the place is a number of the office, so it also holds across restarts, and memory does
-/// not grow. Threads  Any method from any thread.
+/// not grow. A stream ends before it tells anything that its token is not good for any more.
+/// Threads  Any method from any thread.
 class Events {
  public:
-  Events(Office& office, const Clock& clock, EventOptions options = {});
+  Events(Office& office, const Clock& clock, EventOptions options = {},
+         StillAdmitted admitted = {});
   ~Events();
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
@@ -46,6 +52,8 @@ class Events {
  private:
   struct Reader {
     ExchangePtr exchange;
+    std::string authorization;
+    bool over = false;  // only the thread that tells looks at it
     EventFilter filter;
     EventPlace place;
     TimePoint told{};
@@ -63,6 +71,7 @@ class Events {
   EventFeed feed_;
   const Clock& clock_;
   const EventOptions options_;
+  const StillAdmitted admitted_;  // empty: everybody
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<ReaderPtr> readers_;

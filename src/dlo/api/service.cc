@@ -84,7 +84,9 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
              options.retries.enabled, &dependencies_, options.retries.log,
              [this] { rounds_.ring(settle_shelf); }}),
       reports_({office_, quick_, desk_}),
-      events_(office_, clock, options.events),
+      events_(office_, clock, options.events,
+              options.owner_asks ? StillAdmitted{}
+                                 : token_watch(tokens_, clock, options.tokens_always)),
       waits_(office_, [this] { rounds_.ring(tell_waits); }) {
   (void)office_.apply({});  // changes nothing; damage that was found at opening is told now
   tokens_.read_by([this](std::function<void()> task) { return quick_.post(std::move(task)); });

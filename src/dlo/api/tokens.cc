@@ -127,6 +127,16 @@ Access token_access(TokenBook& book, const Clock& clock, bool always, std::uint3
   };
 }
 
+StillAdmitted token_watch(TokenBook& book, const Clock& clock, bool always) {
+  return [&book, &clock, always](const std::string& authorization) {
+    const TimePoint now = clock.now();
+    const auto required = book.required(now);
+    if (!required) return false;
+    if (!*required && !always) return true;
+    return book.is_good(authorization, now);
+  };
+}
+
 std::vector<Route> token_routes(TokenBook& book, std::function<std::vector<std::string>()> actions,
                                 const std::string& version) {
   return {

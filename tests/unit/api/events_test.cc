@@ -177,6 +177,40 @@ TEST_F(EventsTest, OnlySoManyMayListenAndWhoLeftMakesRoom) {
   }));
 }
 
+TEST_F(EventsTest, AStreamEndsWithItsTokenBeforeItTellsAnythingMore) {
+  const auto make = [this](const std::string& members, const Headers& by) {
+    return say("POST", "/v1/tokens", "{" + members + "}", by);
+  };
+  const auto with = [](const Told& made) {
+    return Headers{{"Authorization", "Bearer " + made.at("secret")}};
+  };
+  const auto stranger = listen();
+  const Headers root = with(make(R"("name":"root","role":"admin")", {}));
+  const auto ends = [this](Asked& asked) {
+    return eventually([&] {
+      clock_.advance(options_.events.look);
+      return asked.answered();
+    });
+  };
+  EXPECT_TRUE(ends(*stranger)) << "the first token closes the server";
+  const Told ear = make(R"("name":"ear")", root);
+  const Told brief = make(R"("name":"brief","expires_in":"10m")", root);
+  const auto revoked = listen("", with(ear));
+  const auto expired = listen("", with(brief));
+  const auto kept = listen("", root);
+  const std::string id = ear.at("token.id");
+  EXPECT_EQ(ask("DELETE", "/v1/tokens/" + id, "", root).status(), 200);
+  const Told death =
+      say("POST", "/v1/dead-letters", R"({"source":"payments","id":"late","error":"x"})", root);
+  ASSERT_TRUE(hears(*kept, death.at("id")));
+  EXPECT_TRUE(ends(*revoked));
+  EXPECT_EQ(revoked->so_far().find(death.at("id")), std::string::npos) << revoked->so_far();
+  EXPECT_FALSE(expired->answered());
+  clock_.advance(std::chrono::minutes{10});
+  EXPECT_TRUE(ends(*expired));
+  EXPECT_FALSE(kept->answered());
+}
+
 TEST_F(EventsTest, AStopEndsAllStreamsAndHeadNeedsNone) {
   EXPECT_EQ(ask("HEAD", "/v1/events").status(), 200);
   const auto asked = listen();
