@@ -100,6 +100,8 @@ TEST_F(CollectedQueues, EndInTheOfficeWithWhatTheirHeadersTell) {
   EXPECT_NE(one.find("\"from\":\"" + dead_ + "\""), std::string::npos) << one;
   EXPECT_NE(get("/v1/sources").find("\"queue\":\"" + dead_ + "\""), std::string::npos);
   EXPECT_EQ(run_dlo({"sources", "test", "orders", "--data", data_.path() + "/office"}).code, 0);
+  const Ended doctor = run_dlo({"doctor", "--data", data_.path() + "/office"});
+  EXPECT_NE(doctor.out.find("sources without trouble: 1"), std::string::npos) << doctor.out;
   EXPECT_EQ(server_->stop(SIGTERM), 0);
   EXPECT_EQ(server_->read_until("Stopped.").find("guest:guest"), std::string::npos);
 }
@@ -201,6 +203,23 @@ TEST_F(CollectedQueues, StayDeadIfNothingIsBoundWhereTheyAreSent) {
   EXPECT_EQ(client_->ready(queue_), 2U);
   EXPECT_EQ(number(get("/v1/sources/orders"), "open"), 0);
   EXPECT_EQ(server_->stop(SIGTERM), 0);
+}
+
+TEST(Scenario, TheDoctorSaysThatABrokerIsAway) {
+  const TemporaryDirectory place;
+  const std::string config = place.path() + "/dlo.yaml";
+  const std::string office = place.path() + "/office";
+  std::ofstream(config) << "rabbitmq: {address: 'amqp://dlo:zqsecret@127.0.0.1:1/'}\n"
+                        << "collectors:\n  orders: {rabbitmq: orders.dead}\n";
+  Running server({"serve", "--data", office, "--listen", "127.0.0.1:0", "--config", config});
+  const int port = port_in(server.read_until("/healthz"));
+  ASSERT_TRUE(eventually(
+      [&] { return member(http_get(port, "/v1/sources/orders"), "state") == "broker_down"; }));
+  const Ended doctor = run_dlo({"doctor", "--data", office});
+  EXPECT_EQ(doctor.code, 1) << doctor.out;
+  EXPECT_NE(doctor.out.find("broker_down"), std::string::npos) << doctor.out;
+  EXPECT_NE(doctor.out.find("dlo source test orders"), std::string::npos) << doctor.out;
+  EXPECT_EQ(doctor.out.find("zqsecret"), std::string::npos) << doctor.out;
 }
 
 }  // namespace

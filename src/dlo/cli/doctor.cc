@@ -5,8 +5,10 @@
 #include <string>
 #include <system_error>
 #include <unistd.h>
+#include <vector>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/findings.h"
 #include "dlo/cli/job_run.h"
 #include "dlo/cli/open_office.h"
 #include "dlo/cli/output.h"
@@ -25,44 +27,6 @@ constexpr Millis fair_skew{2'000};
 constexpr Millis long_wait{3'600'000};
 constexpr Millis longest_look{5'000};
 constexpr Millis recently = std::chrono::hours{24};
-
-/// Collects what was found and the worst of it.
-class Findings {
- public:
-  explicit Findings(Context& context)
-      : context_(context), rows_(context, {"check", "state", "found", "todo"}) {}
-
-  void ok(const std::string& what, const std::string& found) { add("ok", what, found, ""); }
-  void warn(const std::string& what, const std::string& found, const std::string& todo) {
-    add("warn", what, found, todo);
-    if (worst_ == exit_ok) worst_ = exit_partial;
-  }
-  void fail(const std::string& what, const std::string& found, const std::string& todo) {
-    add("fail", what, found, todo);
-    worst_ = exit_error;
-  }
-  /// Nothing more is added.
-  [[nodiscard]] int end() {
-    rows_.end();
-    return worst_;
-  }
-
- private:
-  void add(const std::string& mark, const std::string& what, const std::string& found,
-           const std::string& todo) {
-    if (!is_for_people(context_)) return rows_.add({what, mark, found, todo});
-    const std::string_view colour = context_.colour ? colour_of_status(mark) : "";
-    context_.out << colour << mark << std::string(6 - mark.size(), ' ')
-                 << (colour.empty() ? "" : paint::plain) << what
-                 << std::string(what.size() < 10 ? 10 - what.size() : 1, ' ') << printable(found)
-                 << "\n";
-    if (!todo.empty()) context_.out << "                → " << todo << "\n";
-  }
-
-  Context& context_;
-  Rows rows_;
-  int worst_ = exit_ok;
-};
 
 void check_description(Findings& findings, Client& client) {
   const auto reply = ask_for(client, {"GET", "/v1/openapi.json"});
@@ -153,7 +117,8 @@ void check_node(Findings& findings, const JsonValue& alive) {
 
 /// What the token that was given is for. False: it is good for nothing, and neither is what else
 /// would be asked with it.
-bool check_me(Findings& findings, Client& client, Context& context, bool& narrow) {
+bool check_me(Findings& findings, Client& client, Context& context,
+              std::vector<std::string>& only) {
   refresh(context);
   const TimePoint asked = context.now;
   const auto reply = ask_for(client, {"GET", "/v1/me"});
@@ -163,7 +128,7 @@ bool check_me(Findings& findings, Client& client, Context& context, bool& narrow
   }
   refresh(context);
   check_token(findings, reply->value);
-  narrow = !member(reply->value, "sources").items.empty();
+  for (const JsonValue& each : member(reply->value, "sources").items) only.push_back(each.text());
   if (!client.is_server()) return true;  // it is this program, and this clock
   check_program(findings, reply->value, context);
   check_clock(findings, reply->value, asked, context.now);
@@ -316,8 +281,11 @@ void check_writing(Findings& findings, const Context& context) {
   }
 }
 
-void check_what_is_kept(Findings& findings, Client& client, const Context& context, bool narrow) {
-  if (narrow) return check_list(findings, client);
+/// `only`: the sources of a token for single ones.
+void check_what_is_kept(Findings& findings, Client& client, const Context& context,
+                        const std::vector<std::string>& only) {
+  if (client.is_server()) check_brokers(findings, client, only);
+  if (!only.empty()) return check_list(findings, client);
   check_office(findings, client);
   if (client.is_server()) check_queues(findings, client, context.now);
   check_jobs(findings, client, context.now);
@@ -339,10 +307,10 @@ int doctor(Context& context, const DoctorArguments& arguments) {
   }
   findings.ok("server", (*client)->name() + " answers");
   check_node(findings, alive->value);
-  bool narrow = false;
-  if (check_me(findings, **client, context, narrow)) {
+  std::vector<std::string> only;
+  if (check_me(findings, **client, context, only)) {
     check_description(findings, **client);
-    check_what_is_kept(findings, **client, context, narrow);
+    check_what_is_kept(findings, **client, context, only);
   }
   if (context.server.empty()) {
     check_directory(findings, context);
