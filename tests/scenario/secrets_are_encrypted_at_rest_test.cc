@@ -50,7 +50,8 @@ std::set<std::string> found_in(const std::string& directory, const std::vector<s
 // Words that nobody writes by chance; each says where it was planted.
 const std::vector<std::string> planted = {
     "zqpayloadsecret", "zqheadersecret",      "zqmetadatasecret", "zqversionsecret",
-    "zqqueuesecret",   "zqqueueheadersecret", "zqrecipesecret",   "zqnotesecret"};
+    "zqqueuesecret",   "zqqueueheadersecret", "zqrecipesecret",   "zqnotesecret",
+    "zqquerysecret",   "zqsetheadersecret",   "zqjobrecipesecret"};
 const std::string in_error = "zqpasswordsecret";
 
 struct Planted {
@@ -104,6 +105,20 @@ void plant_recipe_and_note(HttpClient& client, const Planted& letter) {
   EXPECT_EQ(note.status, 201) << note.body;
 }
 
+/// Jobs say which values they look for and which they write: a query by a place that is indexed, a
+/// header that is set, a recipe.
+void plant_jobs(HttpClient& client) {
+  for (const char* body :
+       {R"({"act":"tag","tags":["a"],"query":"body.card:zqquerysecret","start":true})",
+        R"({"act":"replay","query":"source:nobody","set_headers":{"x":"zqsetheadersecret"}})",
+        R"({"act":"repair","query":"source:nobody",)"
+        R"("recipe":[{"set":"card","value":"zqjobrecipesecret"}]})"}) {
+    const auto planned = client.ask("POST", "/v1/jobs", body, json);
+    EXPECT_EQ(planned.status, 201) << planned.body;
+    EXPECT_TRUE(planned.has("secret")) << "whoever may look sees it plain: " << planned.body;
+  }
+}
+
 class Office {
  public:
   explicit Office(const std::string& directory)
@@ -124,12 +139,20 @@ std::set<std::string> left_behind(const std::string& directory, bool with_restar
     Office office(directory);
     const Planted letter = plant(office.client());
     plant_recipe_and_note(office.client(), letter);
+    plant_jobs(office.client());
     const auto shown = office.client().ask("GET", "/v1/dead-letters/" + letter.letter);
     for (const char* each :
          {"zqpayloadsecret", "zqheadersecret", "zqmetadatasecret", "zqversionsecret"}) {
       EXPECT_TRUE(shown.has(each)) << "whoever may look sees it plain: " << shown.body;
     }
     EXPECT_FALSE(shown.has(in_error)) << shown.body;
+    const auto attempt =
+        office.client().ask("POST", "/v1/dead-letters/" + letter.letter + "/attempts",
+                            R"({"error":"card zqattempttext again"})", json);
+    EXPECT_EQ(attempt.status, 200) << attempt.body;
+    const auto trail = office.client().ask("GET", "/v1/audit?limit=1000");
+    EXPECT_TRUE(trail.has("job.plan")) << trail.body;
+    EXPECT_FALSE(trail.has("zq")) << "the trail has digests: " << trail.body;
     EXPECT_EQ(office.stop(SIGKILL), -SIGKILL);
   }
   std::set<std::string> found = found_in(directory, all);  // -wal and the open segment included
@@ -159,6 +182,7 @@ TEST(Scenario, WithAKeyNothingOfWhatWasPlantedStandsInAnyFile) {
   const std::string id = made.out.substr(0, 16);
   {
     const Variable named("DLO_VAULT_KEY_FILE", file);
+    const Variable indexed("DLO_VAULT_INDEXED", "body.card");
     EXPECT_EQ(left_behind(place.path(), true), std::set<std::string>{});
     EXPECT_NE(run_dlo({"doctor", "--data", place.path()}).out.find("encrypted under key " + id),
               std::string::npos);
