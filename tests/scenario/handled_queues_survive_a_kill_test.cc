@@ -59,6 +59,30 @@ TEST_F(HandledQueues, LoseNothingAndDoubleNoRecordWhenTheServerIsKilled) {  // G
   EXPECT_EQ(copied, records) << "each has a copy, perhaps two";
 }
 
+TEST_F(HandledQueues, LoseNoneOfManyIdenticalMessagesWithoutIds) {  // R3: in doubt there are two
+  SKIP_WITHOUT_SERVER(on(shared_rabbitmq()));
+  configure(", profile: quick", "profiles: {quick: {base: booking+safe, retry: fixed base=1s}}\n");
+  constexpr int count = 60;
+  for (int i = 0; i < count; ++i) publish("", "{\"data\":\"bad\"}");
+  for (int round = 1; round <= 3; ++round) {
+    serve();
+    const std::size_t before = run_lines().size();
+    ASSERT_TRUE(eventually([&] { return run_lines().size() >= before + 12; }, long_patience))
+        << source();
+    EXPECT_EQ(server_->stop(SIGKILL), -SIGKILL);
+  }
+  serve();
+  ASSERT_TRUE(eventually(
+      [&] {
+        const std::string now = source();
+        return client_->ready(queue_) == 0 && number(now, "in_flight") == 0 &&
+               number(now, "leased") == 0 && number(now, "total") >= count;
+      },
+      long_patience))
+      << source() << client_->ready(queue_);
+  EXPECT_EQ(server_->stop(SIGTERM), 0);
+}
+
 TEST_F(HandledQueues, GoOnWhenTheBrokerIsBack) {  // the broker is killed in the middle
   std::unique_ptr<RabbitNode> node;
   SKIP_WITHOUT_SERVER(node = std::make_unique<RabbitNode>());

@@ -74,7 +74,7 @@ std::string_view name_of(ConsumerState state) noexcept {
 struct QueueConsumer::Lines {
   Lines(QueueConsumer& of, std::unique_ptr<Broker> opened)
       : broker(std::move(opened)),
-        writer(of.parts_.office, [&of] { return of.rules(); }),
+        writer(of.parts_.office, of.options_.origin.node, [&of] { return of.rules(); }),
         waiting(of.parts_.office, {ClaimFrom(of.options_.source),
                                    {},
                                    [&of](const DeadLetter&) { return of.rules(); },

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace dlo::consumer {
 /// too.
 class SourceWriter final : public RecordWriter {
  public:
-  SourceWriter(Office& office, CurrentRules rules) : appending_(office), rules_(std::move(rules)) {}
+  SourceWriter(Office& office, std::string node, CurrentRules rules)
+      : appending_(office, std::move(node)), rules_(std::move(rules)) {}
 
   Result<std::optional<DeadLetter>> find_repeat(const Delivery& delivery) override {
     return appending_.find_repeat(delivery);
@@ -31,6 +33,7 @@ class SourceWriter final : public RecordWriter {
   [[nodiscard]] std::shared_ptr<const RuleBook> rules(const Delivery& /*delivery*/) override {
     return rules_();
   }
+  [[nodiscard]] ContentClaims* claims() noexcept override { return appending_.claims(); }
   [[nodiscard]] bool is_office() const noexcept override { return false; }
   [[nodiscard]] bool source_keeps_waits() const noexcept override { return false; }
 

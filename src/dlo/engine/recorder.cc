@@ -120,14 +120,22 @@ void Recorder::collect() {
 /// Whoever owns the message now will find out by himself what becomes of it; a record of ours would
 /// be a second fate (R5).
 void Recorder::forget_lost() {
+  // What only its content tells comes again and meets its record, which stands for no other until
+  // this one is out of the way.
+  const auto may_go = [this](const Entry& entry) {
+    return !entry.durable || (claims_of(entry) != nullptr && !entry.put_off);
+  };
   std::vector<Item*> unwritten;
   for (const Entry& entry : entries_) {
-    if (!entry.durable) unwritten.push_back(entry.item);
+    if (may_go(entry)) unwritten.push_back(entry.item);
   }
   pool_.mark_lapsed(unwritten, clock_.instant().steady);
   std::vector<Item*> lost;
   std::erase_if(entries_, [&](const Entry& entry) {
-    if (entry.durable || !entry.item->lost.load()) return false;
+    if (!may_go(entry) || !entry.item->lost.load()) return false;
+    if (ContentClaims* claims = claims_of(entry)) {
+      claims->lost(*entry.item->delivery.message, entry.plan.record->id);
+    }
     if (events_ != nullptr) events_->lease_lost(*entry.item->delivery.message);
     lost.push_back(entry.item);
     return true;
@@ -138,12 +146,15 @@ void Recorder::forget_lost() {
 
 bool Recorder::name_all() {
   for (Entry& entry : entries_) {
-    if (entry.plan.named || !entry.plan.record) continue;
-    if (auto named = writer_.name(entry.item->delivery, *entry.plan.record); !named) {
-      board_.down(StatusBoard::store, named.error());
-      return false;
+    if (entry.durable || !entry.plan.record) continue;
+    if (!entry.plan.named) {
+      if (auto named = writer_.name(entry.item->delivery, *entry.plan.record); !named) {
+        board_.down(StatusBoard::store, named.error());
+        return false;
+      }
+      entry.plan.named = true;
     }
-    entry.plan.named = true;
+    stand_for(entry);
   }
   return true;
 }
@@ -204,6 +215,7 @@ Result<void> Recorder::write_singly(std::span<Entry*> batch, TimePoint now) {
 /// numbers say so.
 void Recorder::put_off(Entry& entry, const Error& error, TimePoint now) {
   counts_.unrecordable.fetch_add(1);
+  if (ContentClaims* claims = claims_of(entry)) claims->used(entry.plan.record->id);
   entry.put_off = true;
   entry.durable = true;
   entry.told = true;
@@ -256,14 +268,11 @@ void Recorder::tell_owners(TimePoint now) {
   std::vector<const DeadLetter*> records;
   for (Entry& entry : entries_) {
     if (!entry.durable || entry.told) continue;
-    const Plan& plan = entry.plan;
-    const bool death = plan.kind == Plan::Kind::dead ||
-                       (plan.kind == Plan::Kind::repeat && !is_live(plan.record->status));
-    if (listener_ == nullptr || !death) {
+    if (!is_to_be_told(entry)) {
       entry.told = true;
     } else if (entry.tell_again <= now) {
       due.push_back(&entry);
-      records.push_back(plan.record.get());
+      records.push_back(entry.plan.record.get());
     }
   }
   if (due.empty()) return;
@@ -290,7 +299,7 @@ std::optional<TimePoint> Recorder::next_owed() const {
 void Recorder::pass_on() {
   std::vector<Settler::Entry> ready;
   std::erase_if(entries_, [&](Entry& entry) {
-    if (!entry.durable || !entry.told) return false;
+    if (!entry.durable || !entry.told || is_to_be_used(entry)) return false;
     Plan& plan = entry.plan;
     if (events_ != nullptr && !entry.put_off) {
       const Message& message = *entry.item->delivery.message;
@@ -298,7 +307,9 @@ void Recorder::pass_on() {
       if (plan.kind == Plan::Kind::repeat) events_->repeated(message, plan.record->id);
       if (plan.kind == Plan::Kind::wait && plan.again) events_->retried(message, *plan.again);
     }
-    ready.push_back({entry.item, plan.kind, std::move(plan.ending), mark_of(entry)});
+    Settler::Entry on{entry.item, plan.kind, std::move(plan.ending), mark_of(entry)};
+    if (claims_of(entry) != nullptr && !entry.put_off) on.stand_in = plan.record->id;
+    ready.push_back(std::move(on));
     return true;
   });
   settler_.push(std::move(ready));
@@ -306,7 +317,9 @@ void Recorder::pass_on() {
 
 std::optional<SourceSettled> Recorder::mark_of(const Entry& entry) {
   const DeadLetter* record = entry.plan.record.get();
-  if (record == nullptr || !record->source_unsettled || entry.put_off) return std::nullopt;
+  if (record == nullptr || !record->source_unsettled || entry.put_off || entry.used) {
+    return std::nullopt;
+  }
   return SourceSettled{record->id, entry.occurrence};
 }
 
@@ -323,8 +336,9 @@ bool Recorder::flush_batch() {
   collect();
   forget_lost();
   const TimePoint now = clock_.now();
-  const bool ok = name_all() && write_all(now);
+  bool ok = name_all() && write_all(now);
   tell_owners(now);
+  ok = use_up() && ok;
   pass_on();
   if (ok) patience_.reset();
   const std::lock_guard lock(mutex_);

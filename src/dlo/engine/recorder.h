@@ -44,6 +44,7 @@ class Recorder {
     bool durable = false;
     bool told = false;     // its owner has heard of it, or need not
     bool put_off = false;  // the office will not have it: back to its source, to be tried later
+    bool used = false;     // the office knows for which delivery its record stands
     std::uint32_t occurrence = 0;  // under which the office has it
     Millis patience{0};            // while its owner cannot be told
     TimePoint tell_again{};
@@ -88,6 +89,11 @@ class Recorder {
   bool flush_batch();
   void forget_lost();
   bool name_all();
+  [[nodiscard]] ContentClaims* claims_of(const Entry& entry) const;
+  [[nodiscard]] bool is_to_be_told(const Entry& entry) const;
+  [[nodiscard]] bool is_to_be_used(const Entry& entry) const;
+  void stand_for(Entry& entry);
+  bool use_up();
   bool write_all(TimePoint now);
   [[nodiscard]] std::size_t marks_to_take(bool last) const;
   bool send(std::span<Entry*> batch, TimePoint now, bool last);

@@ -70,7 +70,16 @@ void Settler::forget_lost() {
     return true;
   };
   std::erase_if(completed_, lost);
-  std::erase_if(entries_, [&](const Entry& entry) { return lost(entry.item); });
+  std::erase_if(entries_, [&](const Entry& entry) {
+    if (!lost(entry.item)) return false;
+    comes_again(entry);
+    return true;
+  });
+}
+
+void Settler::comes_again(const Entry& entry) {
+  if (claims_ == nullptr || !entry.stand_in) return;
+  claims_->lost(*entry.item->delivery.message, *entry.stand_in);
 }
 
 void Settler::answer(std::size_t place, const SettleAnswer& answer) {
@@ -80,6 +89,7 @@ void Settler::answer(std::size_t place, const SettleAnswer& answer) {
   if (answer.settled == Settled::lease_lost) {
     counts_.lost.fetch_add(1);
     if (events_ != nullptr) events_->lease_lost(*item->delivery.message);
+    if (!plain) comes_again(entries_[place - completed_.size()]);
     return;
   }
   if (plain) return;

@@ -9,6 +9,7 @@
 
 #include "dlo/broker/broker.h"
 #include "dlo/engine/clock.h"
+#include "dlo/engine/content_claims.h"
 #include "dlo/engine/events.h"
 #include "dlo/engine/item.h"
 #include "dlo/engine/marks.h"
@@ -32,17 +33,19 @@ class Settler {
     Plan::Kind kind = Plan::Kind::complete;
     Ending ending;
     std::optional<SourceSettled> mark = {};  // its record is still marked source_unsettled
+    std::optional<RecordId> stand_in = {};   // its record, if only its content tells
   };
 
   Settler(Broker& broker, ItemPool& pool, Marks& marks, ProcessorCounts& counts, StatusBoard& board,
-          EngineEvents* events, const Clock& clock)
+          EngineEvents* events, const Clock& clock, ContentClaims* claims)
       : broker_(broker),
         pool_(pool),
         marks_(marks),
         counts_(counts),
         board_(board),
         events_(events),
-        clock_(clock) {}
+        clock_(clock),
+        claims_(claims) {}
 
   /// Ran well, nothing to write: the happy path.
   void push_completed(std::span<Item* const> items);
@@ -63,6 +66,7 @@ class Settler {
   void gather(std::unique_lock<std::mutex>& lock);
   void answer(std::size_t place, const SettleAnswer& answer);
   void forget_lost();
+  void comes_again(const Entry& entry);
 
   Broker& broker_;
   ItemPool& pool_;
@@ -71,6 +75,7 @@ class Settler {
   StatusBoard& board_;
   EngineEvents* events_;
   const Clock& clock_;
+  ContentClaims* const claims_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -13,7 +13,20 @@ Result<std::optional<DeadLetter>> AppendingWriter::get(const RecordId& id) {
 }
 
 Result<std::optional<DeadLetter>> AppendingWriter::find_by_content(const Message& message) {
-  return dlo::find_by_content(office_, message);
+  while (const auto free = claims_.take(message)) {
+    auto record = get(*free);
+    if (!record) claims_.lost(message, *free);
+    if (!record || *record) return record;
+  }
+  return dlo::find_by_content(office_, message, [&](const DeadLetter& record) {
+    if (!node_.empty() && record.node != node_) return false;
+    if (!claims_.claim(record.id)) return false;
+    // Whoever had it may have used it up since it was read.
+    const auto now = get(record.id);
+    if (now && *now && (*now)->source_unsettled) return true;
+    claims_.used(record.id);
+    return false;
+  });
 }
 
 Result<std::optional<AppendingWriter::Returned>> AppendingWriter::find_sender(

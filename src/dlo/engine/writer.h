@@ -4,12 +4,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dlo/broker/broker.h"
 #include "dlo/core/dead_letter.h"
 #include "dlo/core/decide.h"
 #include "dlo/core/result.h"
+#include "dlo/engine/content_claims.h"
 #include "dlo/store/change.h"
 #include "dlo/store/office.h"
 
@@ -53,6 +55,10 @@ class RecordWriter {
   virtual void overruled(const RecordId& /*id*/, std::vector<Attempt> /*attempts*/,
                          TimePoint /*now*/) {}
 
+  /// Which records stand for which deliveries, where only their content tells; null: they are told
+  /// apart otherwise.
+  [[nodiscard]] virtual ContentClaims* claims() noexcept { return nullptr; }
+
   /// True if retries of this source wait in the office anyway.
   [[nodiscard]] virtual bool is_office() const noexcept = 0;
   /// False: its source hands out again at once or not at all, so what waits waits in the office
@@ -63,11 +69,15 @@ class RecordWriter {
 /// For sources outside the office: deaths and waits are appended (R3).
 class AppendingWriter final : public RecordWriter {
  public:
-  explicit AppendingWriter(Office& office) : office_(office) {}
+  /// Of several that share an office each is a `node`: what another has in hand is not ours to
+  /// find by its content. Empty: it is the only one.
+  explicit AppendingWriter(Office& office, std::string node = {})
+      : office_(office), node_(std::move(node)) {}
   Result<std::optional<DeadLetter>> find_repeat(const Delivery& delivery) override;
   Result<void> name(const Delivery& delivery, DeadLetter& record) override;
   void write(const Delivery& delivery, const DeadLetterPtr& record, std::vector<Attempt> attempts,
              TimePoint now, std::vector<Change>& out) override;
+  [[nodiscard]] ContentClaims* claims() noexcept override { return &claims_; }
   [[nodiscard]] bool is_office() const noexcept override { return false; }
 
  private:
@@ -82,6 +92,8 @@ class AppendingWriter final : public RecordWriter {
   Result<std::optional<Returned>> find_sender(const Message& message);
 
   Office& office_;
+  const std::string node_;
+  ContentClaims claims_;
 };
 
 }  // namespace dlo

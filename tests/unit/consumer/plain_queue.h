@@ -39,6 +39,12 @@ class PlainQueue {
     out_.clear();
   }
 
+  /// Somebody had them all in hand, and his connection ended.
+  void hand_out_and_cut() {
+    const std::lock_guard lock(mutex_);
+    for (auto& each : waiting_) each.second = true;
+  }
+
   std::atomic<bool> down{false};
 
   class Connection;

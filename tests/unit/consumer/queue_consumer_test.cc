@@ -25,8 +25,15 @@ class Shop final : public PassingOffice {
  public:
   Shop(Office& inner, DueTimer& timer) : PassingOffice(inner), timer_(timer) {}
   std::atomic<bool> down{false};
+  std::atomic<bool> takes_no_marks{false};
+  std::atomic<int> refused{0};
   Result<std::vector<Applied>> apply(std::span<const Change> changes) override {
-    if (down) return Error{Code::unavailable, "test.office", "on holiday"};
+    const bool marks = std::ranges::any_of(
+        changes, [](const Change& each) { return std::holds_alternative<SourceSettled>(each); });
+    if (down || (marks && takes_no_marks)) {
+      ++refused;
+      return Error{Code::unavailable, "test.office", "on holiday"};
+    }
     auto applied = PassingOffice::apply(changes);
     timer_.hurry();
     return applied;
@@ -246,6 +253,57 @@ TEST_F(Consumed, AMessageThatIsHandedOutAgainIsOneRecord) {  // S1-56
   EXPECT_EQ(records(), 1U);
   EXPECT_EQ(ran["m-1"], 3) << "it is not run again";
   EXPECT_EQ(copied, std::vector<std::string>{"m-1"});
+}
+
+TEST_F(Consumed, IdenticalMessagesWithoutIdsThatComeAgainAreAsManyRecords) {  // R3
+  for (int i = 0; i < 12; ++i) queue.put("", "bad");
+  queue.hand_out_and_cut();
+  start("booking+safe");
+  ASSERT_TRUE(eventually([&] { return queue.left() == 0; }));
+  ASSERT_TRUE(eventually([&] { return records({Status::waiting}) == 0; }));
+  consumer->stop();
+  EXPECT_EQ(records(), 12U);
+  EXPECT_EQ(ran[""], 36);
+  EXPECT_EQ(consumer->status().repeated, 0U);
+}
+
+TEST_F(Consumed, WhatDiedWithoutAnIdMeetsItsRecordAsLongAsNobodyAcknowledgedIt) {  // R3
+  refuses_all = true;
+  refuses = Error{Code::unavailable, "test", "down"};
+  for (int i = 0; i < 5; ++i) queue.put("", "bad");
+  start("booking+safe");
+  ASSERT_TRUE(eventually([&] { return records() == 5; }));
+  consumer->stop();
+  EXPECT_EQ(queue.left(), 5U) << "their copies were not confirmed";
+  start("booking+safe");
+  queue.put("", "bad");
+  ASSERT_TRUE(eventually([&] { return records() == 6; })) << "five came again, one is new";
+  {
+    const std::lock_guard lock(mutex);
+    refuses.reset();
+  }
+  ASSERT_TRUE(eventually([&] { return queue.left() == 0; }));
+  consumer->stop();
+  EXPECT_EQ(records(), 6U);
+  EXPECT_EQ(copied.size(), 6U);
+}
+
+TEST_F(Consumed, ARecordIsUsedUpBeforeItsMessageIsAcknowledged) {  // or a kill in between loses one
+  refuses_all = true;
+  office.takes_no_marks = true;
+  queue.put("", "bad");
+  start("booking+safe");
+  ASSERT_TRUE(eventually([&] { return office.refused > 0; }));
+  consumer->stop();
+  EXPECT_EQ(copied.size(), 1U);
+  EXPECT_EQ(queue.left(), 1U);
+  office.takes_no_marks = false;
+  queue.put("", "bad");
+  queue.hand_out_and_cut();
+  start("booking+safe");
+  ASSERT_TRUE(eventually([&] { return queue.left() == 0; }));
+  consumer->stop();
+  EXPECT_EQ(records(), 2U) << "it stands for one of them, whichever";
 }
 
 TEST_F(Consumed, APausedOneHoldsNothingAndGoesOn) {
