@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "dlo/broker/collected_headers.h"
 #include "dlo/core/field_hash.h"
@@ -32,9 +33,23 @@ Result<std::optional<DeadLetter>> CollectingWriter::get(const RecordId& id) {
 }
 
 Result<std::optional<DeadLetter>> CollectingWriter::find_by_content(const Message& message) {
+  const auto is_it = [&](const DeadLetter& record) {
+    return origin_of(*record.message) == origin_of(message);
+  };
+  ContentClaims& claims = *appending_.claims();
+  std::vector<RecordId> others;
+  Result<std::optional<DeadLetter>> found = std::optional<DeadLetter>();
+  while (const auto free = claims.take(message)) {
+    found = get(*free);
+    if (found && *found && is_it(**found)) break;
+    if (!found || *found) others.push_back(*free);
+    if (!found) break;
+    found = std::optional<DeadLetter>();
+  }
+  for (const RecordId& each : others) claims.lost(message, each);
+  if (!found || *found) return found;
   return dlo::find_by_content(office_, message, [&](const DeadLetter& record) {
-    if (origin_of(*record.message) != origin_of(message)) return false;
-    return absorbed_.insert(record.id).second;
+    return is_it(record) && claims.claim(record.id);
   });
 }
 
@@ -53,6 +68,9 @@ Result<void> CollectingWriter::name(const Delivery& delivery, DeadLetter& record
   if (auto named = appending_.name(delivery, record); !named) return named;
   const Message& message = *delivery.message;
   if (record.id == identify(message, delivery.lease)) record.id = with_origin(record.id, message);
+  // It is acknowledged as soon as it is durable. After a crash in between nobody can tell whether
+  // it was, and an identical message must not vanish behind this record: in doubt there are two.
+  if (!has_stable_identity(message)) record.source_unsettled = false;
   return {};
 }
 

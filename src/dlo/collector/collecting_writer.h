@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "dlo/engine/writer.h"
@@ -25,9 +24,8 @@ class CollectingWriter final : public RecordWriter {
   }
   [[nodiscard]] bool is_office() const noexcept override { return false; }
 
-  /// Found by its content alone, a record stands for one message only. To be called when its source
-  /// is known to be settled.
-  void settled(const RecordId& id) { absorbed_.erase(id); }
+  /// Which records stand for what is in hand, where only its content tells.
+  [[nodiscard]] ContentClaims* claims() noexcept override { return appending_.claims(); }
 
  private:
   Result<std::optional<DeadLetter>> get(const RecordId& id);
@@ -35,7 +33,6 @@ class CollectingWriter final : public RecordWriter {
 
   Office& office_;
   AppendingWriter appending_;
-  std::set<RecordId> absorbed_;
 };
 
 }  // namespace dlo::collector

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dlo/collector/record_of.h"
+#include "dlo/core/identity.h"
 #include "dlo/engine/random_bits.h"
 #include "dlo/store/death_audit.h"
 
@@ -45,6 +46,7 @@ struct Collector::Kept {
   explicit Kept(Delivery delivery) : found(std::move(delivery)) {}
 
   Delivery found;
+  MessagePtr by_content{};             // as it is kept, if there is nothing else to know it by
   std::optional<std::size_t> place{};  // of its append in the list
   std::optional<SourceSettled> record{};
   bool known = false;   // the office had it before
@@ -166,16 +168,18 @@ bool Collector::keep(std::vector<Delivery>& deliveries, const std::stop_token& s
 
 Result<void> Collector::draw_up(Kept& kept, TimePoint now, std::vector<Change>& changes) {
   kept.place.reset();
-  if (kept.known) return {};
   const collector::Opened opened = collector::open_letter(kept.found, options_, now);
-  if (opened.delivery.may_be_repeat) {
+  const bool by_content = !has_stable_identity(*opened.delivery.message);
+  if (by_content) kept.by_content = opened.delivery.message;
+  if (!kept.known && opened.delivery.may_be_repeat) {
     auto known = writer_.find_repeat(opened.delivery);
     if (!known) return known.error();
-    if (*known) {
-      kept.record = SourceSettled{(*known)->id, (*known)->occurrence};
-      kept.known = true;
-      return {};
-    }
+    kept.known = known->has_value();
+    if (kept.known) kept.record = SourceSettled{(*known)->id, (*known)->occurrence};
+  }
+  if (kept.known) {  // a record that only its content tells stands for this one and no other
+    if (by_content) changes.emplace_back(*kept.record);
+    return {};
   }
   Item item;
   item.delivery = opened.delivery;
@@ -216,7 +220,7 @@ Result<void> Collector::write(std::span<Kept> batch) {
   std::vector<Change> changes;
   if (auto drawn = draw_up(batch, now, changes); !drawn) return drawn;
   add_death_audit(changes, "collector " + options_.name, now);
-  const std::size_t owed = owed_.size();
+  const std::size_t owed = owed_;
   marks_.put(owed, changes);
   if (!changes.empty()) {
     const auto applied = office_.apply(changes);
@@ -232,8 +236,7 @@ Result<void> Collector::write(std::span<Kept> batch) {
     }
   }
   marks_.done();
-  for (std::size_t i = 0; i < owed; ++i) writer_.settled(owed_[i]);
-  owed_.erase(owed_.begin(), owed_.begin() + static_cast<std::ptrdiff_t>(owed));
+  owed_ -= owed;
   for (Kept& each : batch) each.durable = true;
   return {};
 }
@@ -285,11 +288,9 @@ void Collector::settle(std::span<Kept> batch) {
     }
   }
   const auto settled = broker_.settle(settlements, now);
-  for (std::size_t i = 0; settled && i < batch.size(); ++i) {
-    if (!batch[i].durable || !batch[i].record) continue;
-    if ((*settled)[i].settled != Settled::done) continue;
-    marks_.settled(*batch[i].record);
-    owed_.push_back(batch[i].record->id);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const bool lost = settled && (*settled)[i].settled == Settled::lease_lost;
+    let_go(batch[i], settled && !lost, lost);
   }
   {
     const std::lock_guard lock(mutex_);
@@ -306,6 +307,21 @@ void Collector::settle(std::span<Kept> batch) {
   if (!batch.empty() && (batch.back().durable || batch.back().refused)) works();
 }
 
+/// What became of one that was in hand, and of its record.
+void Collector::let_go(const Kept& kept, bool acknowledged, bool lost) {
+  if (!kept.record) return;
+  if (kept.by_content == nullptr) {
+    if (!kept.durable || !acknowledged) return;
+    marks_.settled(*kept.record);
+    ++owed_;
+    return;
+  }
+  ContentClaims& claims = *writer_.claims();
+  if (kept.durable) claims.used(kept.record->id);
+  // It comes again. A record that is not durable is none, unless another life has left it.
+  if (kept.durable ? lost : kept.known) claims.lost(*kept.by_content, kept.record->id);
+}
+
 /// But for what it has put aside.
 void Collector::works() {
   if (clock_.now() > refusal_until_) refusal_.clear();
@@ -314,7 +330,7 @@ void Collector::works() {
 
 /// While nothing comes: marks that no other list takes along.
 void Collector::take_marks_off() {
-  if (owed_.empty()) return;
+  if (owed_ == 0) return;
   (void)write({});
 }
 

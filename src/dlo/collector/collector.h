@@ -98,6 +98,7 @@ class Collector {
   Result<void> write_all(std::span<Kept> batch);
   Result<void> write_singly(std::span<Kept> batch);
   void settle(std::span<Kept> batch);
+  void let_go(const Kept& kept, bool acknowledged, bool lost);
   void take_marks_off();
   void works();
   void became(CollectorState state, std::string trouble);
@@ -112,7 +113,7 @@ class Collector {
   HandlerTable nobody_;
   Procedure procedure_;
   Marks marks_;
-  std::vector<RecordId> owed_;  // of those marks
+  std::size_t owed_ = 0;  // of those marks
   std::string refusal_;
   TimePoint refusal_until_{};
 

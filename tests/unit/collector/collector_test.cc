@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <set>
+#include <utility>
 
 #include "support/eventually.h"
 #include "support/must.h"
@@ -113,7 +114,7 @@ TEST_F(CollectorTest, ACrashAfterTheRecordAndBeforeTheAcknowledgementLeavesOneRe
   EXPECT_EQ(collector().status().repeats, 20U);
 }
 
-TEST_F(CollectorTest, MessagesWithoutIdsAreNeitherLostNorDoubledByACrash) {
+TEST_F(CollectorTest, MessagesWithoutIdsAreRatherDoubledThanLostByACrash) {  // R3
   queue_.loses_settlements = true;
   for (int i = 0; i < 5; ++i) queue_.put("", "same", rejected_in("q"));
   round();
@@ -122,8 +123,64 @@ TEST_F(CollectorTest, MessagesWithoutIdsAreNeitherLostNorDoubledByACrash) {
   queue_.loses_settlements = false;
   queue_.put("", "same", rejected_in("q"));
   for (int i = 0; i < 3; ++i) round();
-  EXPECT_EQ(kept().size(), 6U) << "five came again, one is new";
+  EXPECT_EQ(kept().size(), 11U) << "nobody knows whether they had been acknowledged";
   EXPECT_EQ(queue_.left(), 0U);
+}
+
+TEST_F(CollectorTest, IdenticalMessagesWithoutIdsThatComeAgainAreAsManyRecords) {  // R3
+  constexpr std::size_t count = 24;                                                // three batches
+  for (std::size_t i = 0; i < count; ++i) queue_.put("", "tick", rejected_in("q"));
+  ReceiveRequest all;
+  all.limit = count;
+  must(queue_.receive(all, clock_.instant()));
+  queue_.cut();  // somebody had them all in hand
+  round();
+  EXPECT_EQ(kept().size(), 8U);
+  kill();  // eight were acknowledged: those that come now are others
+  for (int i = 0; i < 3; ++i) round();
+  EXPECT_EQ(queue_.left(), 0U);
+  EXPECT_EQ(kept().size(), count);
+  EXPECT_EQ(collector().status().repeats, 0U);
+}
+
+TEST_F(CollectorTest, WhatComesAgainAfterALostConnectionMeetsItsRecordWithoutAnId) {
+  bool cut = true;
+  FlakyOffice office(office_, Look([&](std::span<const Change>) -> std::optional<Error> {
+                       if (std::exchange(cut, false)) queue_.cut();
+                       return std::nullopt;
+                     }));
+  kept_in_ = &office;
+  for (int i = 0; i < 3; ++i) queue_.put("", "same", rejected_in(i == 0 ? "p" : "q"));
+  round();  // durable, and then there was nobody to be told
+  EXPECT_EQ(queue_.left(), 3U);
+  queue_.put("", "same", rejected_in("q"));
+  round();
+  EXPECT_EQ(queue_.left(), 0U);
+  EXPECT_EQ(kept().size(), 4U) << "three came again, one is new";
+  EXPECT_EQ(collector().status().repeats, 3U);
+}
+
+TEST_F(CollectorTest, ARecordThatAnotherLifeLeftBehindStandsForOneMessage) {  // R3
+  auto message = std::make_shared<Message>();
+  message->source = "orders";
+  message->payload = "same";
+  message->headers = rejected_in("q");
+  message->headers.push_back({"dlo-origin", "q", HeaderType::text});
+  auto record = std::make_shared<DeadLetter>();
+  record->id = RecordId{Id128{1, 1}};
+  record->message = message;
+  record->status = Status::pending;
+  record->source_unsettled = true;
+  must(office_.apply(std::vector<Change>{Append{record, {}}}));
+  for (int i = 0; i < 3; ++i) queue_.put("", "same", rejected_in("q"));
+  ReceiveRequest all;
+  all.limit = 3;
+  must(queue_.receive(all, clock_.instant()));
+  queue_.cut();
+  round();
+  EXPECT_EQ(queue_.left(), 0U);
+  EXPECT_EQ(kept().size(), 3U);
+  for (const RecordDetail& each : kept()) EXPECT_FALSE(each.record.source_unsettled);
 }
 
 TEST_F(CollectorTest, OneMessageThatFailedAtTwoConsumersIsTwoRecords) {
