@@ -145,9 +145,29 @@ void read_own(const Headers& headers, TimePoint now, Letter& letter) {
   told.stack = text_of(headers, "dlo-error-stack", longest_stack);
   told.queue = text_of(headers, "dlo-failed-queue", longest_name);
   told.at = credible(parse_iso8601(text_of(headers, "dlo-failed-at", longest_name)), now);
+  told.attempts = count_of(headers, "dlo-failed-attempts");
   put(Dialect::own, std::move(told), letter);
   letter.first_failed_at =
       credible(parse_iso8601(text_of(headers, "dlo-failed-first-at", longest_name)), now);
+}
+
+/// As the consumers of document 001 write them (R1-4). Others count retries under that name too, so
+/// a count alone is nobody's.
+void read_booking(const Headers& headers, TimePoint now, Letter& letter) {
+  const bool told_by_them = std::ranges::any_of(booking_death_headers, [&](std::string_view name) {
+    return name != "x-retry-count" && find_header(headers, name) != nullptr;
+  });
+  if (!told_by_them) return;
+  Told told;
+  told.text = text_of(headers, "x-error-message", longest_text);
+  told.stack = text_of(headers, "x-stack-trace", longest_stack);
+  told.queue = text_of(headers, "x-original-queue", longest_name);
+  told.at = credible(parse_iso8601(text_of(headers, "x-failed-at", longest_name)), now);
+  told.attempts = count_of(headers, "x-retry-count");
+  put(Dialect::booking, std::move(told), letter);
+  if (letter.first_failed_at) return;
+  letter.first_failed_at =
+      credible(parse_iso8601(text_of(headers, "x-first-attempt", longest_name)), now);
 }
 
 void read_nservicebus(const Headers& headers, TimePoint now, Letter& letter) {
@@ -195,7 +215,10 @@ void read_masstransit(const Headers& headers, TimePoint now, Letter& letter) {
 }
 
 void read_spring(const Headers& headers, Letter& letter) {
-  if (!has_any(headers, "x-exception-") && !has_any(headers, "x-original-")) return;
+  if (!has_any(headers, "x-exception-") && !has_any(headers, "x-original-exchange") &&
+      !has_any(headers, "x-original-routingKey")) {
+    return;
+  }
   Told told;
   told.text = text_of(headers, "x-exception-message", longest_text);
   told.stack = text_of(headers, "x-exception-stacktrace", longest_stack);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,7 +30,13 @@ inline constexpr std::uint32_t most_attempts = 1'000'000;
 [[nodiscard]] std::optional<TimePoint> credible(std::int64_t seconds, TimePoint now);
 [[nodiscard]] std::optional<TimePoint> credible(std::optional<TimePoint> at, TimePoint now);
 
+/// What document 001 adds to a message that it moves to a dead-letter queue.
+inline constexpr std::array<std::string_view, 6> booking_death_headers = {
+    "x-retry-count", "x-first-attempt",  "x-error-message",
+    "x-stack-trace", "x-original-queue", "x-failed-at"};
+
 void read_own(const Headers& headers, TimePoint now, Letter& letter);
+void read_booking(const Headers& headers, TimePoint now, Letter& letter);
 void read_nservicebus(const Headers& headers, TimePoint now, Letter& letter);
 void read_masstransit(const Headers& headers, TimePoint now, Letter& letter);
 void read_spring(const Headers& headers, Letter& letter);

@@ -150,6 +150,8 @@ std::string_view name_of(Dialect dialect) noexcept {
       return "none";
     case Dialect::own:
       return "dlo";
+    case Dialect::booking:
+      return "booking";
     case Dialect::broker:
       return "rabbitmq";
     case Dialect::spring:
@@ -166,6 +168,7 @@ Letter read_letter(const Headers& headers, const Place& place) {
   Letter letter;
   // Who knows most comes first; the others fill in what is missing.
   read_own(headers, place.now, letter);
+  read_booking(headers, place.now, letter);
   read_nservicebus(headers, place.now, letter);
   read_masstransit(headers, place.now, letter);
   read_spring(headers, letter);
@@ -179,26 +182,31 @@ Letter read_letter(const Headers& headers, const Place& place) {
 }
 
 const std::vector<std::string>& death_headers() {
-  static const std::vector<std::string> names = {
-      "x-death*",
-      "x-first-death-*",
-      "x-last-death-*",
-      "x-exception-*",
-      "x-original-exchange*",
-      "x-original-routingKey*",
-      "retry-count*",
-      "MT-Fault-*",
-      "MT-Reason*",
-      "MT-Redelivery-Count*",
-      "NServiceBus.ExceptionInfo.*",
-      "NServiceBus.FailedQ*",
-      "NServiceBus.TimeOfFailure*",
-      "NServiceBus.FLRetries*",
-      "NServiceBus.Retries*",
-      "ServiceControl.Retry*",
-      "dlo-error*",
-      "dlo-failed-*",
-  };
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = {
+        "x-death*",
+        "x-first-death-*",
+        "x-last-death-*",
+        "x-exception-*",
+        "x-original-exchange*",
+        "x-original-routingKey*",
+        "retry-count*",
+        "MT-Fault-*",
+        "MT-Reason*",
+        "MT-Redelivery-Count*",
+        "NServiceBus.ExceptionInfo.*",
+        "NServiceBus.FailedQ*",
+        "NServiceBus.TimeOfFailure*",
+        "NServiceBus.FLRetries*",
+        "NServiceBus.Retries*",
+        "ServiceControl.Retry*",
+        "dlo-error*",
+        "dlo-failed-*",
+    };
+    for (const std::string_view name : booking_death_headers)
+      all.push_back(std::string(name) + "*");
+    return all;
+  }();
   return names;
 }
 

@@ -13,7 +13,7 @@
 namespace dlo::collector {
 
 /// Whose headers tell why a message is in a dead-letter queue.
-enum class Dialect : std::uint8_t { none, own, broker, spring, masstransit, nservicebus };
+enum class Dialect : std::uint8_t { none, own, booking, broker, spring, masstransit, nservicebus };
 [[nodiscard]] std::string_view name_of(Dialect dialect) noexcept;
 
 /// One entry of `x-death`: how often it died of something in one queue.
@@ -48,9 +48,9 @@ struct Place {
 };
 
 /// Reads the failure headers of RabbitMQ itself (x-death), of Spring AMQP, MassTransit and
-/// NServiceBus, and our own. Pure and total: whatever is missing, of a wrong type or absurd is as
-/// if it were not there, and every message becomes a letter. Texts are well-formed UTF-8 and cut
-/// where they are too long; the headers themselves stay with the message as they are.
+/// NServiceBus, of document 001, and our own. Pure and total: whatever is missing, of a wrong type
+/// or absurd is as if it were not there, and every message becomes a letter. Texts are well-formed
+/// UTF-8 and cut where they are too long; the headers themselves stay with the message as they are.
 [[nodiscard]] Letter read_letter(const Headers& headers, const Place& place);
 
 /// Headers that tell of a death and of nothing else; `*` stands for anything. They stay behind when

@@ -83,6 +83,8 @@ void complete(Plan& plan, const Opened& opened, const CollectorOptions& options)
   record.metadata = metadata_of(letter, options);
   const auto last = letter.last_failed_at;
   if (last) record.last_failed_at = last;
+  // What is told is better than what a profile makes of the count and of now.
+  if (letter.first_failed_at) record.first_attempt_at = letter.first_failed_at;
   if (letter.first_failed_at || last) {
     record.first_failed_at = letter.first_failed_at ? letter.first_failed_at : last;
   }

@@ -101,6 +101,19 @@ TEST_F(CollectorTest, ADeadMessageBecomesARecordThatTellsWhereItCameFrom) {
   EXPECT_EQ(collector().status().collected, 1U);
 }
 
+TEST_F(CollectorTest, WhenItWasFirstTriedIsTakenFromWhoeverTellsIt) {  // S1-50
+  queue_.put("m1", "{}",
+             {{"x-error-message", "Card declined", HeaderType::text},
+              {"x-first-attempt", "2026-03-01T07:59:00Z", HeaderType::text},
+              {"x-failed-at", "2026-03-01T08:00:00Z", HeaderType::text},
+              {"x-retry-count", "3", HeaderType::integer}});
+  round();
+  const DeadLetter record = kept().at(0).record;
+  EXPECT_EQ(record.counters.attempt, 3U);
+  EXPECT_EQ(record.last_failed_at, TimePoint{std::chrono::seconds{morning}});
+  EXPECT_EQ(record.first_attempt_at, TimePoint{std::chrono::seconds{morning - 60}});
+}
+
 TEST_F(CollectorTest, ACrashAfterTheRecordAndBeforeTheAcknowledgementLeavesOneRecord) {
   queue_.loses_settlements = true;
   for (int i = 0; i < 20; ++i) queue_.put("m" + std::to_string(i), "body", rejected_in("q"));

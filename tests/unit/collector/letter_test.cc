@@ -94,6 +94,10 @@ INSTANTIATE_TEST_SUITE_P(Dialects, LetterTable, ::testing::ValuesIn<Row>({
      Dialect::nservicebus, "System.Exception", "BOOM", "Sales", "", "", 24},
     {"OurOwn", {text("dlo-error-type", "CardExpired"), text("dlo-error", "card expired"), text("dlo-failed-queue", "payments")},
      Dialect::own, "CardExpired", "card expired", "payments", "", "", 1},
+    {"OurOwnWithItsCount", {text("dlo-error", "card expired"), text("dlo-failed-attempts", "3"), text("x-retry-count", "3")},
+     Dialect::own, "", "card expired", "", "", "", 3},
+    {"Document001", {text("x-error-message", "Card declined"), text("x-stack-trace", "at Pay.Run()"), text("x-original-queue", "payment_failed"), text("x-retry-count", "3")},
+     Dialect::booking, "", "Card declined", "payment_failed", "", "", 3},
     {"OurOwnNames", {}, Dialect::none, "DeadLettered", "It was in dead-letter queue payment_failed_dlq; nothing tells why",
      "payment_failed", "", "", 1, "payment_failed_dlq"},
     {"WhoKnowsMostComesFirst", {text("NServiceBus.FailedQ", "Sales"), text("MT-Fault-Message", "mt"), text("x-exception-message", "spring"), rejected},
@@ -148,6 +152,8 @@ TEST(LetterTest, TheMomentOfFailureIsReadAsEachWritesIt) {
       at(text("MT-Fault-Timestamp", "2026-03-01T08:00:00.5000000Z"), text("MT-Reason", "fault")),
       at_morning + Millis{500});
   EXPECT_EQ(at(text("dlo-failed-at", "2026-03-01T08:00:00Z"), text("dlo-error", "no")), at_morning);
+  EXPECT_EQ(at(text("x-failed-at", "2026-03-01T08:00:00Z"), text("x-error-message", "no")),
+            at_morning);
 }
 
 TEST(LetterTest, MomentsThatCannotBeAreNotTold) {
