@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "dlo/core/identity.h"
+#include "dlo/engine/office_behind.h"
 
 namespace dlo {
 
@@ -15,6 +16,12 @@ constexpr std::size_t page_size = 1'000;
 /// It is over, one way or another.
 bool is_end(const Ending& ending) noexcept {
   return std::holds_alternative<Completed>(ending) || std::holds_alternative<DeadLettered>(ending);
+}
+
+/// Who asks this source must not take it for the one that fails.
+Error of_office(Error error) {
+  error.where = office_behind_source;
+  return error;
 }
 
 }  // namespace
@@ -32,7 +39,7 @@ Result<void> CountingBroker::recall(Delivery& delivery, Held& held) {
   Ledger* const ledger = office_.extras().ledger;
   if (ledger == nullptr || !delivery.may_be_repeat || delivery.message->id.empty()) return {};
   const auto found = ledger->document(kind_, to_string(identify(*delivery.message)));
-  if (!found) return found.error();
+  if (!found) return of_office(found.error());
   if (!*found) return {};
   held.counted = true;
   if (const auto counts = consumer::parse_requeued((*found)->body)) {
@@ -120,7 +127,7 @@ Result<std::vector<SettleAnswer>> CountingBroker::settle(std::span<const Settlem
                                                          Instant now) {
   const auto counts = to_keep(settlements, now.wall);
   if (!counts.empty()) {
-    if (const auto kept = office_.apply(counts); !kept) return kept.error();
+    if (const auto kept = office_.apply(counts); !kept) return of_office(kept.error());
   }
   auto answers = inner_->settle(settlements, now);
   if (answers) forget(settlements, *answers);
@@ -153,7 +160,7 @@ Result<std::size_t> CountingBroker::sweep(TimePoint now) {
   std::string after;
   while (ledger != nullptr) {
     const auto page = ledger->documents(kind_, after, page_size);
-    if (!page) return page.error();
+    if (!page) return of_office(page.error());
     if (page->empty()) break;
     after = page->back().key;
     std::vector<Change> changes;
@@ -164,7 +171,7 @@ Result<std::size_t> CountingBroker::sweep(TimePoint now) {
     }
     gone += changes.size();
     if (changes.empty()) continue;
-    if (const auto swept = office_.apply(changes); !swept) return swept.error();
+    if (const auto swept = office_.apply(changes); !swept) return of_office(swept.error());
   }
   return gone;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dlo/consumer/writers.h"
+#include "dlo/engine/office_behind.h"
 #include "dlo/engine/office_source.h"
 #include "dlo/engine/processor.h"
 
@@ -227,14 +228,24 @@ std::shared_ptr<const RuleBook> QueueConsumer::rules() const {
 /// Opens and closes its lines as it is wanted: whoever asks for that need not wait for it.
 void QueueConsumer::run() {
   std::unique_lock lock(mutex_);
+  Millis rest = first_rest;
   while (true) {
-    const bool want = !stopping_ && !wants_pause_;
+    const auto wanted = [this] { return !stopping_ && !wants_pause_; };
+    const bool want = wanted();
     if (want != running_) {
       running_ = want;
       lock.unlock();
-      want ? open_lines() : close_lines();
+      const bool done = want ? open_lines() : close_lines();
       changed();
       lock.lock();
+      if (done) {
+        rest = first_rest;
+        continue;
+      }
+      running_ = false;  // in vain: by and by again, or not at all if nobody wants it any more
+      moved_.wait_for(lock, rest, [&] { return !wanted(); });
+      rest = std::min(rest * 2, longest_rest);
+      if (!wanted()) open_error_.reset();
       continue;
     }
     if (stopping_) return;
@@ -242,27 +253,28 @@ void QueueConsumer::run() {
   }
 }
 
-void QueueConsumer::open_lines() {
+bool QueueConsumer::open_lines() {
   auto broker = parts_.open();
   if (!broker) {
     const std::lock_guard lock(mutex_);
-    open_error_ = broker.error().detail;
-    return;
+    open_error_ = broker.error();
+    return false;
   }
   auto lines = std::make_shared<Lines>(*this, std::move(*broker));
   lines->start();
   const std::lock_guard lock(mutex_);
-  open_error_.clear();
+  open_error_.reset();
   lines_ = std::move(lines);
+  return true;
 }
 
-void QueueConsumer::close_lines() {
+bool QueueConsumer::close_lines() {
   std::shared_ptr<Lines> lines;
   {
     const std::lock_guard lock(mutex_);
     lines = lines_;
   }
-  if (lines == nullptr) return;
+  if (lines == nullptr) return true;
   lines->stop(options_.grace);
   const ProcessorStats source = lines->source_line->stats();
   const ProcessorStats office = lines->office_line->stats();
@@ -275,6 +287,7 @@ void QueueConsumer::close_lines() {
     lines_.reset();
   }
   troubles_.clear();
+  return true;
 }
 
 /// Of deaths before this start whose copy nobody saw confirmed.
@@ -319,7 +332,10 @@ void QueueConsumer::send_owed(const std::stop_token& stop) {
 /// Under the lock.
 ConsumerState QueueConsumer::state_now(const consumer::Troubles::Seen& seen) const {
   if (stopping_ && !running_ && lines_ == nullptr) return ConsumerState::stopped;
-  if (!open_error_.empty()) return ConsumerState::broker_down;
+  if (open_error_) {
+    return is_office_behind_source(*open_error_) ? ConsumerState::office_down
+                                                 : ConsumerState::broker_down;
+  }
   if (lines_ == nullptr) return wants_pause_ ? ConsumerState::paused : ConsumerState::starting;
   if (seen.office) return ConsumerState::office_down;
   if (seen.broker) return ConsumerState::broker_down;
@@ -332,7 +348,7 @@ ConsumerStatus QueueConsumer::standing() const {
   ConsumerStatus now = past_;
   now.paused = wants_pause_;
   now.state = state_now(seen);
-  now.trouble = open_error_;
+  if (open_error_) now.trouble = open_error_->detail;
   for (const auto* each : {&seen.office, &seen.broker, &seen.copies}) {
     if (now.trouble.empty() && *each) now.trouble = (*each)->detail;
   }

@@ -85,8 +85,9 @@ class QueueConsumer {
  private:
   struct Lines;
   void run();
-  void open_lines();
-  void close_lines();
+  /// False: not yet.
+  bool open_lines();
+  bool close_lines();
   void send_owed(const std::stop_token& stop);
   [[nodiscard]] Result<std::vector<RecordId>> all_owed() const;
   void begin_sending(std::vector<RecordId> owed);  // under `owing_mutex_`
@@ -114,7 +115,7 @@ class QueueConsumer {
   std::shared_ptr<Lines> lines_;  // null: paused or stopped
   ConsumerStatus past_;           // what lines before these have done
   ConsumerState told_ = ConsumerState::starting;
-  std::string open_error_;
+  std::optional<Error> open_error_;
   std::thread thread_;
   std::jthread owing_;
 };

@@ -25,7 +25,7 @@ std::size_t Processor::Machine::prefetch_limit() const {
 std::size_t Processor::Machine::fetch_limit(TimePoint now, TimePoint& hold_until) {
   hold_until = now + look_again_in;
   if (!board.ok(StatusBoard::store) || !board.ok(StatusBoard::lookup) ||
-      !board.ok(StatusBoard::threads)) {
+      !board.ok(StatusBoard::counts) || !board.ok(StatusBoard::threads)) {
     return 0;
   }
   const std::size_t wanted = prefetch_limit();
@@ -71,9 +71,10 @@ std::size_t Processor::Machine::fetch(Millis wait) {
     received = source.receive(request, now);
   }
   if (!received) {
-    board.down(StatusBoard::source, received.error());
+    board.source_down(StatusBoard::recall, received.error());
     return 0;
   }
+  board.up(StatusBoard::recall);
   board.up(StatusBoard::source);
   const std::size_t count = received->size();
   if (count == 0) return 0;
@@ -99,7 +100,7 @@ void Processor::Machine::intake_loop() {
       continue;
     }
     fetch(options.receive_wait);
-    if (board.ok(StatusBoard::source)) {
+    if (board.ok(StatusBoard::source) && board.ok(StatusBoard::recall)) {
       source_patience.reset();
       continue;
     }

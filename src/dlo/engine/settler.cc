@@ -128,6 +128,7 @@ bool Settler::flush() {
     const auto answers = broker_.settle(settlements_, clock_.instant());
     ok = answers.has_value();
     if (ok) {
+      board_.up(StatusBoard::counts);
       board_.up(StatusBoard::source);
       std::size_t done = 0;
       for (std::size_t i = 0; i < answers->size(); ++i) {
@@ -138,7 +139,7 @@ bool Settler::flush() {
       completed_.clear();
       entries_.clear();
     } else {
-      board_.down(StatusBoard::source, answers.error());
+      board_.source_down(StatusBoard::counts, answers.error());
     }
   }
   pool_.finish(ended_);

@@ -9,6 +9,7 @@
 
 #include "dlo/core/error.h"
 #include "dlo/engine/events.h"
+#include "dlo/engine/office_behind.h"
 
 namespace dlo {
 
@@ -16,7 +17,8 @@ namespace dlo {
 /// Threads  Any method from any thread.
 class StatusBoard {
  public:
-  enum Part : std::size_t { store, lookup, source, circuit, threads, part_count };
+  /// `counts` and `recall`: what the source keeps in the office, on its way there and back.
+  enum Part : std::size_t { store, lookup, counts, recall, source, circuit, threads, part_count };
 
   explicit StatusBoard(EngineEvents* events) : events_(events) {}
 
@@ -25,8 +27,9 @@ class StatusBoard {
   void down(Part part, const Error& error) {
     const std::lock_guard lock(mutex_);
     why_[part] = error.where + ": " + error.detail;
+    const bool known = is_of_office(part) && office_is_down();
     if (down_[part].exchange(true) || events_ == nullptr) return;
-    if (part == store || part == lookup) events_->store_down(error);
+    if (is_of_office(part) && !known) events_->store_down(error);
     if (part == source) events_->source_down(error);
   }
   void up(Part part) {
@@ -35,14 +38,20 @@ class StatusBoard {
     if (!down_[part].exchange(false)) return;
     why_[part].clear();
     if (events_ == nullptr) return;
-    if (part == store || part == lookup) events_->store_up();
+    if (is_of_office(part) && !office_is_down()) events_->store_up();
     if (part == source) events_->source_up();
+  }
+  /// Of a source: it may be the office behind it that fails.
+  void source_down(Part office_part, const Error& error) {
+    down(is_office_behind_source(error) ? office_part : source, error);
   }
 
   [[nodiscard]] std::string why_stopped() const {
     static constexpr std::array<const char*, part_count> names = {
-        "the office cannot be written", "the office cannot be read", "the source cannot be reached",
-        "circuit open", "handler threads are stuck"};
+        "the office cannot be written", "the office cannot be read",
+        "the office keeps no counts",   "the office tells no counts",
+        "the source cannot be reached", "circuit open",
+        "handler threads are stuck"};
     std::string text;
     const std::lock_guard lock(mutex_);
     for (std::size_t part = 0; part < part_count; ++part) {
@@ -54,6 +63,12 @@ class StatusBoard {
   }
 
  private:
+  static constexpr bool is_of_office(Part part) noexcept { return part < source; }
+  [[nodiscard]] bool office_is_down() const noexcept {
+    return std::any_of(down_.begin(), down_.begin() + source,
+                       [](const std::atomic<bool>& each) { return each.load(); });
+  }
+
   EngineEvents* events_;
   mutable std::mutex mutex_;
   std::array<std::atomic<bool>, part_count> down_{};

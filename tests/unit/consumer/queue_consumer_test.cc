@@ -1,17 +1,20 @@
 // A queue of another broker, handled here.
 #include "dlo/consumer/queue_consumer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <mutex>
+#include <variant>
 
 #include "plain_queue.h"
 #include "support/eventually.h"
 #include "support/must.h"
 
 #include "dlo/consumer/counting_broker.h"
+#include "dlo/engine/office_behind.h"
 #include "dlo/store/memory/memory_office.h"
 #include "dlo/store/passing_office.h"
 
@@ -53,6 +56,7 @@ struct Consumed : ::testing::Test {
   std::map<std::string, int> ran;
   std::vector<std::string> copied;
   std::optional<Error> refuses;  // the dead-letter queue
+  std::optional<Error> refuses_to_open;
   std::vector<std::string> said;
   std::vector<ConsumerState> states;
   bool copies = true;
@@ -77,6 +81,8 @@ struct Consumed : ::testing::Test {
     if (rules.retry.kind != PolicyKind::immediate) rules.retry.base = 10ms;
     QueueConsumer::Parts parts{
         [this]() -> Result<std::unique_ptr<Broker>> {
+          const std::lock_guard lock(mutex);
+          if (refuses_to_open) return *refuses_to_open;
           return std::unique_ptr<Broker>(
               std::make_unique<CountingBroker>(queue.connect(), office, "payments"));
         },
@@ -237,6 +243,46 @@ TEST_F(Consumed, WhileTheOfficeIsDownNothingIsSettledAndIntakeStops) {  // GEN-0
   ASSERT_TRUE(eventually([&] { return records() == 1; }));
   consumer->stop();
   EXPECT_EQ(queue.left(), 0U);
+}
+
+TEST_F(Consumed, WhileTheOfficeIsDownNothingMoreIsTakenToBeTriedAtOnce) {  // R20
+  start("booking");
+  ASSERT_TRUE(eventually([&] { return consumer->status().state == ConsumerState::working; }));
+  office.down = true;
+  constexpr int many = 3000;
+  for (int i = 0; i < many; ++i) queue.put("m-" + std::to_string(i), "bad");
+  ASSERT_TRUE(eventually([&] { return consumer->status().state == ConsumerState::office_down; }));
+  EXPECT_EQ(consumer->status().trouble, "on holiday");
+  EXPECT_EQ(queue.left(), std::size_t{many});
+  // By the sixth refusal it would have had time to take everything.
+  ASSERT_TRUE(eventually([&] { return office.refused >= 6; }));
+  EXPECT_LT(consumer->status().received, std::uint64_t{many});
+  office.down = false;
+  ASSERT_TRUE(eventually([&] { return queue.left() == 0; }));
+  consumer->stop();
+  EXPECT_EQ(consumer->status().dead, std::uint64_t{many});
+  EXPECT_EQ(std::ranges::count(states, ConsumerState::office_down), 1) << "said once";
+  EXPECT_EQ(std::ranges::count(states, ConsumerState::broker_down), 0);
+}
+
+TEST_F(Consumed, ASourceThatCouldNotBeOpenedIsOpenedByAndBy) {
+  refuses_to_open = Error{Code::unavailable, std::string(office_behind_source), "on holiday"};
+  queue.put("m-1", "good");
+  start("booking");
+  ASSERT_TRUE(soon([&] { return consumer->status().state == ConsumerState::office_down; }));
+  EXPECT_EQ(consumer->status().trouble, "on holiday");
+  {
+    const std::lock_guard lock(mutex);
+    refuses_to_open->where = "test.queue";
+  }
+  ASSERT_TRUE(soon([&] { return consumer->status().state == ConsumerState::broker_down; }));
+  {
+    const std::lock_guard lock(mutex);
+    refuses_to_open.reset();
+  }
+  ASSERT_TRUE(eventually([&] { return queue.left() == 0; }));
+  consumer->stop();
+  EXPECT_EQ(consumer->status().state, ConsumerState::stopped);
 }
 
 TEST_F(Consumed, AMessageThatIsHandedOutAgainIsOneRecord) {  // S1-56
