@@ -1,4 +1,6 @@
 // Dead letters on their way back to a RabbitMQ server.
+#include <set>
+
 #include "unit/rabbitmq/support.h"
 
 #include "dlo/broker/collected_headers.h"
@@ -127,6 +129,28 @@ TEST_F(RabbitOutletTest, AnExchangeThatIsNotThereRefusesAndTheNextIsSent) {
     const auto next = to.send("amqp:" + queue(), {&sent, 1});
     return next && !next->at(0);
   }));
+}
+
+TEST(RabbitOutletBatch, OneMessageThatIsTooLargeIsRefusedAndItsNeighboursArrive) {
+  std::unique_ptr<RabbitNode> node;
+  SKIP_WITHOUT_SERVER(node = std::make_unique<RabbitNode>("max_message_size = 65536\n"));
+  RabbitClient client(node->address());
+  const std::string queue = fresh_queue();
+  client.declare(queue);
+  RabbitOutlet to({node->address()}, {});
+  std::vector<Publication> all(10);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto message = std::make_shared<Message>(*message_of("m" + std::to_string(i)));
+    if (i == 4) message->payload = std::string(200'000, 'x');
+    all[i].message = std::move(message);
+  }
+  const auto outcomes = must(to.send("amqp:" + queue, all));
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(outcomes[i].has_value(), i == 4) << i;
+  ASSERT_TRUE(outcomes[4]);
+  EXPECT_NE(outcomes[4]->detail.find("max_message_size"), std::string::npos) << outcomes[4]->detail;
+  std::set<std::string> arrived;  // perhaps twice: under the same id
+  for (auto left = client.ready(queue); left > 0; --left) arrived.insert(client.take(queue).id);
+  EXPECT_EQ(arrived.size(), all.size() - 1);
 }
 
 TEST_F(RabbitOutletTest, WhatWouldComeStraightBackIsRefused) {  // GEN-10

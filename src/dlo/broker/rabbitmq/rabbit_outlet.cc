@@ -71,6 +71,13 @@ Error final_refusal(Error error) {
   return error;
 }
 
+/// The server refuses one message by closing the channel: what else was under way there ends with
+/// it, arrived or not, and nothing tells which of them it was.
+bool may_be_a_neighbours(const Error& error) noexcept {
+  return error.where != "rabbitmq.publish" &&
+         (error.code == Code::conflict || error.code == Code::invalid_argument);
+}
+
 }  // namespace
 
 Result<RabbitTarget> parse_rabbit_target(std::string_view text) {
@@ -146,6 +153,10 @@ Result<std::vector<std::optional<Error>>> RabbitOutlet::send(
   auto sent = publisher_.send(posts);
   if (!sent) return sent.error();
   for (std::size_t i = 0; i < places.size(); ++i) {
+    if (posts.size() > 1 && (*sent)[i] && may_be_a_neighbours(*(*sent)[i])) {
+      auto alone = publisher_.send({&posts[i], 1});
+      (*sent)[i] = alone ? std::move(alone->front()) : alone.error();
+    }
     if ((*sent)[i]) outcomes[places[i]] = final_refusal(std::move(*(*sent)[i]));
   }
   return outcomes;

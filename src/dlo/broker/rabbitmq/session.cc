@@ -68,8 +68,13 @@ Code code_of(int reply) noexcept {
   }
 }
 
-const char* advice(int reply) noexcept {
-  switch (reply) {
+const char* advice(const Refusal& refusal) noexcept {
+  if (refusal.code == AMQP_PRECONDITION_FAILED &&
+      refusal.text.find("message size") != std::string::npos) {
+    return "it is too large for that server: make it smaller, or allow more there "
+           "(max_message_size)";
+  }
+  switch (refusal.code) {
     case AMQP_ACCESS_REFUSED:
       return "give the user the right to it (rabbitmqctl set_permissions)";
     case AMQP_NOT_FOUND:
@@ -187,7 +192,7 @@ Error Session::closed_by_server(const amqp_method_t& method, const std::string& 
   const auto refusal = refusal_of(method);
   return {code_of(refusal.code), where,
           "RabbitMQ at " + place_.shown + " refuses " + about + ": " + refusal.text + "; " +
-              advice(refusal.code)};
+              advice(refusal)};
 }
 
 Result<void> Session::answered(const std::string& about) const {
