@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "dlo/core/parking.h"
+
 namespace dlo::consumer {
 namespace {
 
@@ -26,10 +28,12 @@ void LineEvents::failed(const Message& message, const Failure& failure, const De
   if (!log_) return;
   log_("error: " + name_of_message(message) +
        " failed: " + line_of(failure.text.empty() ? failure.type : failure.text));
-  if (std::holds_alternative<RetryAt>(decision.verdict)) {
-    log_("warning: Requeuing message. Attempt " + std::to_string(decision.counters.failure) + "/" +
-         std::to_string(rules_()->profile().limit));
-  }
+  const auto* again = std::get_if<RetryAt>(&decision.verdict);
+  if (again == nullptr) return;
+  const bool waits = at_office_ || waits_in_office(*again, false);
+  log_(std::string("warning: ") + (waits ? "Message waits in the office." : "Requeuing message.") +
+       " Attempt " + std::to_string(decision.counters.failure) + "/" +
+       std::to_string(rules_()->profile().limit));
 }
 
 void LineEvents::dead_lettered(const DeadLetter& record) {
@@ -38,6 +42,9 @@ void LineEvents::dead_lettered(const DeadLetter& record) {
   if (is_invalid) log_("warning: Invalid event format - not requeuing");
   if (!is_invalid && !record.description.empty()) log_("error: " + line_of(record.description));
   log_("info: Dead letter message created with Id: " + to_string(record.id));
+  const std::string& said = record.failure.text.empty() ? record.description : record.failure.text;
+  log_("error: Message moved to DLQ. DLQId: " + to_string(record.id) +
+       ", SourceQueue: " + line_of(record.message->source) + ", Error: " + line_of(said));
 }
 
 void LineEvents::dropped(const Message& message, std::string_view reason) {

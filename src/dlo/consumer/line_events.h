@@ -63,7 +63,7 @@ class Troubles {
 };
 
 /// What one processor of a consumer tells: its troubles, and the log of document 001 (S1-16, S1-19
-/// to S1-21, S1-24).
+/// to S1-21, S1-24, S1-52).
 class LineEvents final : public EngineEvents {
  public:
   /// `at_office`: its source is the office itself.

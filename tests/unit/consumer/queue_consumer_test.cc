@@ -401,12 +401,24 @@ TEST_F(Consumed, TheLogTellsTheStoryOfTheDocument) {  // S1-19, S1-20, S1-21, S1
   start("booking");
   ASSERT_TRUE(eventually([&] { return queue.left() == 0; }));
   consumer->stop();
-  ASSERT_EQ(said.size(), 7U);
+  ASSERT_EQ(said.size(), 8U);
   EXPECT_EQ(said[0], "error: message m-1 failed: Balance not found");
   EXPECT_EQ(said[1], "warning: Requeuing message. Attempt 1/3");
   EXPECT_EQ(said[3], "warning: Requeuing message. Attempt 2/3");
   EXPECT_EQ(said[5], "error: Message failed after 3 attempts. Moving to DLQ.");
   EXPECT_TRUE(said[6].starts_with("info: Dead letter message created with Id: ")) << said[6];
+  EXPECT_TRUE(said[7].starts_with("error: Message moved to DLQ. DLQId: ")) << said[7];
+  EXPECT_TRUE(said[7].ends_with(", SourceQueue: payments, Error: Balance not found")) << said[7];
+}
+
+TEST_F(Consumed, WhatWaitsInTheOfficeIsNotSaidToBeRequeued) {
+  queue.put("m-1", "bad");
+  start("booking+safe");
+  ASSERT_TRUE(soon([&] { return copied.size() == 1; }));
+  consumer->stop();
+  EXPECT_EQ(std::ranges::count(said, "warning: Message waits in the office. Attempt 1/3"), 1);
+  EXPECT_EQ(std::ranges::count(said, "warning: Message waits in the office. Attempt 2/3"), 1);
+  for (const std::string& line : said) EXPECT_EQ(line.find("Requeuing"), std::string::npos) << line;
 }
 
 }  // namespace
