@@ -333,6 +333,7 @@ class Visit {
 
   /// A caller who hears of an error knows what became of the entity.
   [[nodiscard]] HttpResponse refusal(Error error) const {
+    if (!error.detail.empty() && error.detail.back() != '.') error.detail += '.';
     if (error.code == Code::timed_out) {
       error.detail +=
           " Whether it was done is not known: ask again with the same Idempotency-Key, or look at "
