@@ -245,7 +245,6 @@ Profile workflow() {
   p.reasons.invalid_header = "validation";
   p.reasons.invalid_decode = "validation";
   p.reasons.invalid_schema = "validation";
-  p.crash_counts = false;
   p.store_failure = StoreFailure::memory_fallback;
   p.skips = Skips::lose;
   p.owner_effect = OwnerEffect::fail_owner;

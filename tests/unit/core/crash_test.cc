@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Decide, CrashLoop, ::testing::ValuesIn<CrashRow>({
     {"booking-outbox+safe",    3, "MaxPublishAttemptsExceeded"},
     {"booking-retry-api",      3, "crash"},
     {"booking-retry-api+safe", 4, "Maximum retry attempts reached"},
-    {"workflow",               3, "crash"},
+    {"workflow",               4, "exhausted"},
     {"workflow+safe",          4, "exhausted"},
     {"durable",                5, "crash"},
     {"durable+safe",           5, "Poisoned"},

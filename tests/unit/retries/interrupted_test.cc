@@ -164,7 +164,7 @@ TEST_P(InterruptedRetries, ATaskIsExhaustedOnceWhetherItFailsOrIsKilled) {  // S
   die_running();
   processor().drain();
   ASSERT_EQ(status(id), Status::exhausted);
-  EXPECT_EQ(record(id).reason, "crash");
+  EXPECT_EQ(record(id).reason, "exhausted");
   EXPECT_EQ(exhausted(), 1U);
   retry_by_hand(id);
   processor().drain();
@@ -231,17 +231,30 @@ TEST_P(InterruptedRetries, ATaskThatEndedAtOnceIsExhaustedWhenPeopleUsedItUp) { 
   EXPECT_EQ(exhausted(), 1U);
 }
 
-TEST_P(InterruptedRetries, ATaskKilledBeyondItsLimitIsExhaustedAllTheSame) {  // S2-25
-  on("llamaindex", [](const Message&, const RunContext&) { return fails("timeout"); });
-  const RecordId id = report("wf_1", "timeout", ask("fixed base=1m", 3));
-  for (int n = 0; n < 2; ++n) {
+TEST_P(InterruptedRetries, ATaskIsExhaustedExactlyAtItsLimitIfItsLastRetryIsKilled) {  // R2-5
+  std::atomic<int> runs{0};
+  on("llamaindex", [&](const Message&, const RunContext&) {
+    ++runs;
+    return fails("timeout");
+  });
+  std::uint64_t tasks = 0;
+  for (const char* each : {"workflow", "workflow+safe"}) {
+    SCOPED_TRACE(each);
+    profile = each;
+    runs = 0;
+    const RecordId id = report(std::string("killed ") + each, "timeout", ask("fixed base=1m", 3));
+    for (int n = 0; n < 2; ++n) {
+      clock.advance(1min);
+      processor().drain();
+    }
     clock.advance(1min);
     die_running();
     processor().drain();
+    ASSERT_EQ(status(id), Status::exhausted);
+    EXPECT_EQ(record(id).counters.retry, 3U) << "the run that was killed was the third";
+    EXPECT_EQ(runs, 2) << "and nothing ran after it";
+    EXPECT_EQ(must(office().aggregate({})).lifetime.exhausted, ++tasks);
   }
-  ASSERT_EQ(status(id), Status::exhausted);
-  EXPECT_EQ(record(id).counters.retry, 4U) << "kills do not count until there are too many";
-  EXPECT_EQ(must(office().aggregate({})).lifetime.exhausted, 1U);
 }
 
 TEST_P(InterruptedRetries, ARetryThatFindsNoExecutorIsAnAttemptAndNoCrash) {  // S2-35, R7
