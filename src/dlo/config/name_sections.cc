@@ -204,7 +204,6 @@ void read_templates(const TextNode& section, ConfigReading& reading) {
 }
 
 Result<RetryPolicy> read_policy(std::string_view text, const NamedPolicies& named) {
-  if (is_kind(text.substr(0, text.find(' ')))) return parse_policy(text);
   return parse_workflow_policy(text, named);
 }
 

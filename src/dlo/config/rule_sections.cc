@@ -128,10 +128,7 @@ class Rules {
   }
 
   static RetryPolicy workflow_policy(const std::string& name) {
-    const auto known = find_profile("workflow");
-    if (name == "exponential" && known) return known->retry;
-    // Document 002: five minutes more each time, at the next moment, or not at all (S2-4..7).
-    const auto read = parse_policy(name == "linear" ? "linear base=5m" : name);
+    const auto read = parse_policy(name);  // one of the four of document 002 (S2-4..7)
     return read ? *read : RetryPolicy{};
   }
 

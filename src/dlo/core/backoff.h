@@ -77,7 +77,7 @@ using CustomBackoffs = std::map<std::string, CustomBackoff, std::less<>>;
 /// One line: `exponential base=1s factor=2 cap=5m jitter=full`. parse_policy(print(p)) == p for
 /// every p that `check` accepts.
 [[nodiscard]] std::string print(const RetryPolicy& policy);
-/// Refuses unknown names with the valid ones and the nearest spelling.
+/// `linear` and `exponential` alone mean what document 002 says; `fixed` alone lacks its base.
 [[nodiscard]] Result<RetryPolicy> parse_policy(std::string_view text);
 
 }  // namespace dlo

@@ -1,4 +1,5 @@
 // The text form of a retry policy, and what makes one valid.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -117,10 +118,21 @@ std::vector<std::string_view> words_of(std::string_view text) {
   }
 }
 
+/// Its waits are made of a base: without one there would be none.
+bool is_based(PolicyKind kind) {
+  return kind == PolicyKind::fixed || kind == PolicyKind::linear || kind == PolicyKind::exponential;
+}
+
+/// A word of document 002 alone means its numbers, wherever it is written (S2-5, S2-6).
+std::string_view in_full(std::string_view word) {
+  if (word == "linear") return "linear base=5m";
+  if (word == "exponential") return "exponential base=1m factor=2 cap=1h";
+  return word;
+}
+
 /// What a kind may be given: `cap` and `jitter` need a wait to cut or vary.
 bool uses(PolicyKind kind, std::string_view setting) {
-  const bool based =
-      kind == PolicyKind::fixed || kind == PolicyKind::linear || kind == PolicyKind::exponential;
+  const bool based = is_based(kind);
   if (setting == "base") return based || kind == PolicyKind::custom;
   if (setting == "factor" || setting == "first_exponent") return kind == PolicyKind::exponential;
   if (setting == "delays") return kind == PolicyKind::list;
@@ -210,7 +222,9 @@ std::string print(const RetryPolicy& policy) {
   std::string line{name_of(policy.kind)};
   if (policy.kind == PolicyKind::custom) line += " name=" + policy.custom;
   if (!policy.expression.empty()) line += " delay=" + policy.expression;
-  if (policy.base != unset.base) line += " base=" + print_duration(policy.base);
+  // A base of zero is written, too: the kind alone means something else.
+  if (policy.base != unset.base || is_based(policy.kind))
+    line += " base=" + print_duration(policy.base);
   if (policy.kind == PolicyKind::exponential) line += " factor=" + print_number(policy.factor);
   if (policy.first_exponent != unset.first_exponent) {
     line += " first_exponent=" + std::to_string(policy.first_exponent);
@@ -228,7 +242,8 @@ std::string print(const RetryPolicy& policy) {
 }
 
 Result<RetryPolicy> parse_policy(std::string_view text) {
-  const auto words = words_of(text);
+  auto words = words_of(text);
+  if (words.size() == 1) words = words_of(in_full(words.front()));
   if (words.empty()) {
     return refuse(
         "a retry policy is empty; write for example: exponential base=1s factor=2 cap=5m");
@@ -253,6 +268,11 @@ Result<RetryPolicy> parse_policy(std::string_view text) {
       return read.error();
     }
     if (auto used = check_use(policy.kind, key); !used) return used.error();
+  }
+  if (is_based(policy.kind) && std::ranges::find(seen, "base") == seen.end()) {
+    return refuse("a policy of kind " + std::string(words.front()) +
+                  " needs a base, the time it waits first; write for example: " +
+                  std::string(words.front()) + " base=2s");
   }
   if (auto valid = check(policy); !valid) return valid.error();
   return policy;

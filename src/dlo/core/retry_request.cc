@@ -99,8 +99,6 @@ bool is_workflow_policy(std::string_view text) noexcept {
 }
 
 Result<RetryPolicy> parse_workflow_policy(std::string_view text, const NamedPolicies& named) {
-  if (text == "exponential") return parse_policy("exponential base=1m factor=2 cap=1h");
-  if (text == "linear") return parse_policy("linear base=5m");
   if (const auto found = named.find(text); found != named.end()) return found->second;
   const std::string_view word = text.substr(0, text.find_first_of(" \t"));
   std::vector<std::string_view> valid;

@@ -44,9 +44,9 @@ inline constexpr std::string_view targets_header = "dlo-targets";
 /// What a configuration calls its own schedules.
 using NamedPolicies = std::map<std::string, RetryPolicy, std::less<>>;
 
-/// The four policies of document 002 by their names (S2-4..7), else one of `named`, else as
-/// `parse_policy` reads it: `linear` is 5 min more each time, `exponential` 1 to 60 min,
-/// `immediate`, `never`. A name that nobody knows is refused with all of them.
+/// One of `named`, else as `parse_policy` reads it, which includes the four of document 002 by
+/// their names (S2-4..7): `linear` is 5 min more each time, `exponential` 1 to 60 min, `immediate`,
+/// `never`. A name that nobody knows is refused with all of them.
 [[nodiscard]] Result<RetryPolicy> parse_workflow_policy(std::string_view text,
                                                         const NamedPolicies& named = {});
 /// Whether it is one of those four.

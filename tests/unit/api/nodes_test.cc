@@ -140,7 +140,7 @@ TEST_F(ServersOnOneOffice, ATaskReportedAtOneIsRunAtItsMomentByAnother) {
   Server bob(office, clock, only_reports, nullptr);
   report(ann, R"("task_id":"t0","error":"timeout","policy":"immediate","max_retries":3)");
   ASSERT_TRUE(eventually([&] { return runs.load() == 1; })) << "then it sleeps until it is told";
-  report(bob, R"("task_id":"t1","error":"timeout","policy":"fixed","max_retries":3)");
+  report(bob, R"("task_id":"t1","error":"timeout","policy":"fixed base=0s","max_retries":3)");
   clock.advance(std::chrono::hours{1});
   EXPECT_TRUE(eventually([&] {
     ann.service.look_at_others();

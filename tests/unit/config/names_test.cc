@@ -2,6 +2,7 @@
 // S2-55, S2-56).
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
 
 #include "support/must.h"
 
@@ -66,6 +67,40 @@ TEST(ConfigNames, ProfilesSourcesAndEventTypesMayNameASchedule) {  // S2-31, S2-
   const auto shown = show_config(read.config, "dlo.yaml", false);
   EXPECT_EQ(shown[0].path, "event_types.CardDeclined");
   EXPECT_EQ(shown[0].value, "limit 2, fixed base=1h");
+}
+
+TEST(ConfigNames, TheFourWordsMeanTheSameWhereverAFileHasThem) {  // S2-5, S2-6
+  for (const auto& [word, full] : {std::pair{"linear", "linear base=5m"},
+                                   {"exponential", "exponential base=1m factor=2 cap=1h"},
+                                   {"immediate", "immediate"},
+                                   {"never", "never"}}) {
+    const std::string text(word);
+    const auto read = reading("policies: {own: " + text + "}\ntemplates: {short: {policy: " + text +
+                              "}}\nsources: {payments: {retry: " + text +
+                              "}}\nevent_types: {CardDeclined: {retry: " + text +
+                              "}}\nprofiles: {mine: {base: workflow, retry: " + text +
+                              ", categories: {network: {policy: " + text + "}}}}\n");
+    ASSERT_TRUE(read.problems.empty()) << read.problems.front().text;
+    const ProfileBook& rules = read.config.rules;
+    EXPECT_EQ(print(*rules.sources().at("payments").policy), full);
+    EXPECT_EQ(print(*rules.overrides().by_event_type.at("CardDeclined").policy), full);
+    EXPECT_EQ(print(rules.names()->policies.at("own")), full);
+    EXPECT_EQ(print(*must(rules.names()->find_template("short")).asked.policy), full);
+    const Profile mine = must(rules.find("mine"));
+    EXPECT_EQ(print(mine.retry), full);
+    EXPECT_EQ(print(mine.categories.at("network").policy.value()), full);
+  }
+}
+
+TEST(ConfigNames, AWaitOfWhichNobodySaysHowLongItIsIsRefused) {
+  for (const std::string file :
+       {"sources: {a: {retry: fixed}}\n", "event_types: {A: {retry: exponential factor=3}}\n",
+        "profiles: {mine: {base: workflow, retry: linear cap=1h}}\n",
+        "profiles: {mine: {base: workflow, categories: {network: {policy: fixed}}}}\n",
+        "policies: {own: fixed}\n", "templates: {short: {policy: fixed}}\n"}) {
+    EXPECT_NE(problems_in(file).find("needs a base, the time it waits first"), std::string::npos)
+        << file << problems_in(file);
+  }
 }
 
 TEST(ConfigNames, ATemplateIsEverythingAboutAFailureInOneWord) {  // S2-56

@@ -122,6 +122,7 @@ TEST(Overrides, OfAMessageComeFromItsHeaders) {
     EXPECT_NE(refused.error().detail.find("dlo-limit"), std::string::npos);
     EXPECT_NE(refused.error().detail.find("1 to 4294967295"), std::string::npos);
   }
+  EXPECT_EQ(print(*must(read("dlo-policy", "linear")).policy), "linear base=5m");  // S2-5
   const auto refused = read("dlo-policy", "fixd base=2s");
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().detail.find("fixed"), std::string::npos) << refused.error().detail;
