@@ -162,6 +162,7 @@ TEST_F(TasksAreRun, AsOftenAsTheirCategoryAllows) {  // S2-31
   const std::string never = report(R"("task":{},"error":"no such file")");
   EXPECT_EQ(member(show(never), "status"), "pending");
   EXPECT_EQ(number(show(never), "retry"), 0);
+  EXPECT_NE(show(never).find("\"next_retry_at\":null"), std::string::npos) << show(never);
 }
 
 TEST_F(TasksAreRun, ByNobodyWhoIsNotConfiguredAndTheServerSaysSo) {

@@ -5,6 +5,7 @@
 #include "dlo/core/duration.h"
 #include "dlo/core/encoding.h"
 #include "dlo/core/profile.h"
+#include "dlo/core/reachable.h"
 #include "dlo/core/spelling.h"
 #include "dlo/core/states.h"
 
@@ -95,14 +96,6 @@ Result<void> check_policies(const Profile& profile) {
     return refuse(profile, "inner.retries may be at most 100: a lease is held all the while.");
   }
   return {};
-}
-
-/// Every category a failure can end up in.
-std::set<std::string_view> reachable_categories(const Profile& profile) {
-  std::set<std::string_view> names = {profile.default_category, profile.empty_error_category,
-                                      profile.invalid_category, crash_category, "unregistered"};
-  for (const Rule& rule : profile.rules) names.insert(rule.category);
-  return names;
 }
 
 Result<void> check_categories(const Profile& profile) {
@@ -204,6 +197,13 @@ Result<void> check_text(const Profile& profile) {
 }
 
 }  // namespace
+
+std::set<std::string_view> reachable_categories(const Profile& profile) {
+  std::set<std::string_view> names = {profile.default_category, profile.empty_error_category,
+                                      profile.invalid_category, crash_category, "unregistered"};
+  for (const Rule& rule : profile.rules) names.insert(rule.category);
+  return names;
+}
 
 Result<void> check(const Profile& profile) {
   if (!is_name(profile.name)) {

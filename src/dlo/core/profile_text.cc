@@ -11,6 +11,7 @@
 #include "dlo/core/duration.h"
 #include "dlo/core/enum_names.h"
 #include "dlo/core/profile.h"
+#include "dlo/core/reachable.h"
 #include "dlo/core/spelling.h"
 #include "dlo/core/text_tree.h"
 
@@ -214,6 +215,10 @@ class Printer {
   bool at_item_ = false;  // "- " is written: the next name continues that line
 };
 
+bool has(const TextNode& node, std::string_view setting) {
+  return std::ranges::any_of(node.map, [&](const TextEntry& each) { return each.key == setting; });
+}
+
 /// Reads one map of settings; whatever is wrong is kept, the rest is read all the same.
 class Reader {
  public:
@@ -273,8 +278,15 @@ class Reader {
   void read(const TextNode& node, std::map<std::string, T, std::less<>>& values,
             std::string_view name) {
     if (!want(node, TextNode::Kind::map, name, "settings by name")) return;
-    values.clear();
-    for (const auto& [key, item] : node.map) read(item, values[key], key);
+    // What is not named stays as the base has it, as with every other part.
+    for (const auto& [key, item] : node.map) {
+      read(item, values[key], key);
+      if constexpr (std::is_same_v<T, CategoryRule>) mean_a_policy(item, values[key]);
+    }
+  }
+  /// Who gives a category a policy wants it retried, also if the base ends it.
+  static void mean_a_policy(const TextNode& node, CategoryRule& category) {
+    if (has(node, "policy") && !has(node, "action")) category.action = Action::retry;
   }
   template <typename T>
     requires(!Scalar<T>)
@@ -327,6 +339,20 @@ class Reader {
   std::vector<std::string_view> known_;
 };
 
+/// Other rules may lead elsewhere: what the base has for categories that are left behind goes.
+void forget_unreachable(const TextNode& node, Profile& profile) {
+  const auto reachable = reachable_categories(profile);
+  const auto is_named = [&](const std::string& category) {
+    for (const auto& [key, part] : node.map) {
+      if (key == "categories" && has(part, category)) return true;
+    }
+    return false;
+  };
+  std::erase_if(profile.categories, [&](const auto& each) {
+    return !reachable.contains(each.first) && !is_named(each.first);
+  });
+}
+
 }  // namespace
 
 std::string print(const Profile& profile) {
@@ -340,6 +366,7 @@ std::vector<TextComplaint> read_settings(const TextNode& node, Profile& profile)
   Reader reader(node, complaints);
   fields(reader, profile);
   reader.refuse_unknown();
+  forget_unreachable(node, profile);
   return complaints;
 }
 

@@ -103,6 +103,22 @@ TEST(ConfigNames, AWaitOfWhichNobodySaysHowLongItIsIsRefused) {
   }
 }
 
+TEST(ConfigNames, CategoriesThatAProfileDoesNotNameStayAsItsBaseHasThem) {  // S2-8
+  const auto read = reading(
+      "profiles:\n"
+      "  mine: {base: workflow, categories: {network: {limit: 9}, resource: {limit: 2},\n"
+      "    validation: {policy: immediate}}}\n");
+  ASSERT_TRUE(read.problems.empty()) << read.problems.front().text;
+  const Profile mine = must(read.config.rules.find("mine"));
+  EXPECT_EQ(mine.categories.at("network").limit, 9U);
+  EXPECT_EQ(mine.categories.at("permission").action, Action::never);
+  EXPECT_EQ(mine.categories.at("permanent").action, Action::never) << "what nobody knows";
+  EXPECT_EQ(print(mine.categories.at("resource").policy.value()), "linear base=5m")
+      << "its limit alone is named";
+  EXPECT_EQ(mine.categories.at("validation").action, Action::retry)
+      << "who names a policy wants it retried";
+}
+
 TEST(ConfigNames, ATemplateIsEverythingAboutAFailureInOneWord) {  // S2-56
   const auto read = reading(
       "templates:\n"
