@@ -37,6 +37,7 @@ constexpr std::size_t settle_shelf = 0;
 constexpr std::size_t tell_retries = 1;
 constexpr std::size_t tell_waits = 2;
 constexpr Millis settle_again{1'000};
+constexpr Millis take_back_again{5'000};
 
 /// A flood of refusals does not fill the trail. Used from any thread.
 class Refusals {
@@ -207,6 +208,11 @@ Result<void> Service::send(const std::string& queue, std::span<const Publication
   const auto window = hall_->get_or_make(queue, audit);
   if (!window) return window.error();
   const auto sent = (*window)->queue().publish(messages, (*window)->instant());
+  // Who claims takes back what ended; where nothing is run, or a circuit is open, nobody claims.
+  duties.emplace_back([this](TimePoint now) -> std::optional<TimePoint> {
+    (void)depending_.claim(0, now, Millis{1}, {});
+    return now + take_back_again;
+  });
   if (!sent) return sent.error();
   (*window)->wake();
   return {};

@@ -43,6 +43,35 @@ TEST_F(RetryPromisesTest, WhyRetriesDoNotRunCanBeSeenAndOneCanBeRunByHand) {  //
   EXPECT_TRUE(eventually([&] { return status_of(id) == "resolved"; }));
 }
 
+TEST_F(RetryPromisesTest, ATaskWhoseRunWasKilledIsPendingAgainThoughNobodyRunsAnything) {  // I7
+  const auto with_executor = [this] {
+    HandlerOptions guarded;
+    guarded.breaker = BreakerPolicy{};
+    options_.retries.executors = std::make_shared<Executors>("llamaindex");
+    options_.retries.executors->set(
+        "llamaindex", std::make_shared<FunctionHandler>([](const Message&, const RunContext&) {
+          return Outcome{};
+        }),
+        guarded);
+  };
+  const auto is_taken_back = [this](const std::string& task) {
+    const std::string id = report(task, R"("error":"timeout","policy":"immediate")");
+    ASSERT_EQ(testing::must(office_.claim(1, clock_.now(), 30s, {})).size(), 1U) << task;
+    EXPECT_EQ(status_of(id), "retrying");
+    clock_.advance(1min);
+    EXPECT_TRUE(eventually([&] { return status_of(id) == "pending"; })) << task;
+    ask("POST", "/v1/dead-letters/" + id + "/archive");
+    service_.reset();  // the next question starts it again
+  };
+  is_taken_back("without executors");
+  with_executor();
+  options_.retries.processor = false;
+  is_taken_back("without a processor");
+  options_.retries.processor = true;
+  EXPECT_EQ(ask("POST", "/v1/retries/circuits/llamaindex/open").status(), 200);
+  is_taken_back("with a circuit that is open by hand");
+}
+
 TEST_F(RetryPromisesTest, ManyExhaustedAreSeenByCategory) {  // S2-42, S2-38
   for (int i = 0; i < 3; ++i) {
     report("n-" + std::to_string(i), R"("error":"connection reset","max_retries":0)");
