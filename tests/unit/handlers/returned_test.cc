@@ -43,6 +43,8 @@ INSTANTIATE_TEST_SUITE_P(Results, Returned, ::testing::ValuesIn<Row>({
     {"Detail",           R"({"status":"failed","error":"","detail":"gone"})",    "gone"},
     {"NoWords",          R"({"status":"failed"})",      R"(the executor returned status "failed" and no error)"},
     {"Completed",        R"({"status":"completed","error":"old"})",              ""},
+    {"InCapitals",       R"({"status":"FAILED","error":"timeout"})",             "timeout"},
+    {"Error",            R"({"status":"error","error":"timeout"})",              "timeout"},
     {"AnotherWord",      R"({"status":"FAILURE"})",                              ""},
     {"AnotherPlace",     R"({"result":{"status":"failed"}})",                    ""},
     {"NumberAsStatus",   R"({"status":500})",                                    ""},
@@ -52,6 +54,46 @@ INSTANTIATE_TEST_SUITE_P(Results, Returned, ::testing::ValuesIn<Row>({
     {"Empty",            "",                                                     ""},
 }), [](const auto& row) { return row.param.name; });
 // clang-format on
+
+/// A result of this size that says so behind everything else.
+std::string long_result(std::size_t size) {
+  return R"({"log":")" + std::string(size, 'x') + R"(","status":"failed","error":"timeout"})";
+}
+
+class ReturnedByAProgram : public ::testing::TestWithParam<Row> {};
+
+TEST_P(ReturnedByAProgram, IsFoundBehindWhateverElseItWrote) {
+  const auto outcome = returned_by_program(GetParam().result);
+  ASSERT_EQ(outcome.has_value(), !GetParam().text.empty());
+  if (!outcome) return;
+  EXPECT_EQ(outcome->failure.text, GetParam().text);
+}
+
+// clang-format off
+INSTANTIATE_TEST_SUITE_P(Results, ReturnedByAProgram, ::testing::ValuesIn<Row>({
+    {"Alone",       R"({"status":"failed","error":"timeout"})",                     "timeout"},
+    {"LastLine",    "working\n{\"status\":\"failed\",\"error\":\"timeout\"}\n",      "timeout"},
+    {"Pretty",      "working\n{\n  \"status\": \"failed\",\n  \"error\": \"timeout\"\n}\n", "timeout"},
+    {"Unindented",  "{\n\"status\": \"failed\",\n\"errors\": [\n{\"message\": \"timeout\"}\n]\n}\n", "timeout"},
+    {"Long",        long_result(200'000),                                           "timeout"},
+    {"TheLastCounts", "{\"status\":\"failed\"}\n{\"status\":\"completed\"}\n",       ""},
+    {"NotTheEnd",   "{\"status\":\"failed\"}\nand then it worked\n",               ""},
+    {"NoObject",    "done }\n",                                                     ""},
+    {"Nothing",     "",                                                             ""},
+}), [](const auto& row) { return row.param.name; });
+// clang-format on
+
+TEST(Returned, AnObjectThatWasCutIsAFailureThatSaysSo) {
+  const std::string result = long_result(result_limit);
+  const auto beginning = returned_failure(std::string_view(result).substr(0, result_limit), true);
+  ASSERT_TRUE(beginning);
+  EXPECT_NE(beginning->failure.text.find("more than 4 MB"), std::string::npos);
+  const auto end = returned_by_program(std::string_view(result).substr(100), true);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->failure, beginning->failure);
+  EXPECT_FALSE(returned_failure("a long page", true)) << "no object, whatever came after it";
+  EXPECT_FALSE(returned_by_program("a long page", true));
+}
 
 const std::string says_it_failed = R"({"status":"failed","error":"no route to the index"})";
 
@@ -66,6 +108,34 @@ TEST(ReturnedOverHttp, IsAFailureWhereResultsAreRead) {
         must(HttpHandler::make(options))->run(message_with("{}"), context_of_first_attempt());
     EXPECT_EQ(outcome.kind, reads ? OutcomeKind::failed : OutcomeKind::ok);
     EXPECT_EQ(outcome.failure.text, reads ? "no route to the index" : "");
+  }
+}
+
+TEST(ReturnedOverHttp, IsReadToItsEndWhereItIsLong) {
+  for (const std::size_t size : {std::size_t{90'000}, std::size_t{1'500'000}, result_limit}) {
+    const LoopbackServer server([size](const Request&) {
+      return Reply{http(200, "content-type: application/json\r\n", long_result(size))};
+    });
+    HttpPushOptions options = options_for(server.url());
+    options.reads_result = true;
+    const Outcome outcome =
+        must(HttpHandler::make(options))->run(message_with("{}"), context_of_first_attempt());
+    EXPECT_EQ(outcome.kind, OutcomeKind::failed) << size;
+    EXPECT_EQ(outcome.failure.code, size == result_limit ? "cut" : "failed");
+  }
+}
+
+TEST(ReturnedByACommand, IsReadToItsEndWhereItIsLong) {
+  for (const int size : {20'000, 1'500'000, 5'000'000}) {
+    CommandOptions options;
+    options.argv = {"/bin/sh", "-c",
+                    "printf '{\"status\":\"failed\",\"log\":\"'; head -c " + std::to_string(size) +
+                        " /dev/zero | tr '\\0' z; echo '\"}'"};
+    options.reads_result = true;
+    const Outcome outcome =
+        must(CommandHandler::make(options))->run(message_with("{}"), context_of_first_attempt());
+    EXPECT_EQ(outcome.kind, OutcomeKind::failed) << size;
+    EXPECT_EQ(outcome.failure.code, size == 5'000'000 ? "cut" : "failed");
   }
 }
 

@@ -320,7 +320,7 @@ class Run {
 
 ChildReport run_child(const ChildRequest& request) {
   ChildReport report{ChildReport::Ended::unknown, 0, ChildReport::Interrupted::no,
-                     Tail(request.kept), Tail(request.kept)};
+                     Tail(request.kept, request.result), Tail(request.kept)};
   Run run(request, report);
   if (const int error = run.start(); error != 0) {
     report.ended = ChildReport::Ended::not_started;

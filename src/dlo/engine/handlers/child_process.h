@@ -22,6 +22,7 @@ struct ChildRequest {
   Millis grace{5'000};                          // from SIGTERM to SIGKILL
   std::stop_token stop;
   std::size_t kept = 16 * 1024;  // of stdout and stderr each
+  std::size_t result = 0;        // of stdout, where that is more
 };
 
 struct ChildReport {

@@ -182,10 +182,12 @@ Outcome CommandHandler::run(const Message& message, const RunContext& context) {
   const std::string_view input =
       message.payload ? std::string_view(*message.payload) : std::string_view();
   const auto report = run_child({options_.argv, environment, options_.directory, input, timeout,
-                                 options_.grace, context.stop, options_.error_text_limit});
+                                 options_.grace, context.stop, options_.error_text_limit,
+                                 options_.reads_result ? result_limit : 0});
   Outcome outcome = outcome_of(report, options_.argv.front(), timeout);
   if (outcome.kind != OutcomeKind::ok || !options_.reads_result) return outcome;
-  return returned_by_program(report.out.text()).value_or(std::move(outcome));
+  return returned_by_program(clean_text(report.out.end()), report.out.was_cut())
+      .value_or(std::move(outcome));
 }
 
 }  // namespace dlo

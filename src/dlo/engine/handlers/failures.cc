@@ -73,9 +73,14 @@ std::string clean_text(std::string_view text) {
 
 void Tail::add(std::string_view bytes) {
   total_ += bytes.size();
-  if (bytes.size() > limit_) bytes.remove_prefix(bytes.size() - limit_);
+  if (bytes.size() > room_) bytes.remove_prefix(bytes.size() - room_);
   kept_ += bytes;
-  if (kept_.size() > 2 * limit_) kept_.erase(0, kept_.size() - limit_);
+  if (kept_.size() > 2 * room_) kept_.erase(0, kept_.size() - room_);
+}
+
+std::string_view Tail::end() const noexcept {
+  const std::string_view kept = kept_;
+  return kept.substr(kept.size() - std::min(kept.size(), room_));
 }
 
 std::string Tail::text() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -53,15 +54,21 @@ inline constexpr std::string_view transport = "transport";
 /// The end of a stream, in bounded memory: of error output the last words tell the most.
 class Tail {
  public:
-  explicit Tail(std::size_t limit) : limit_(limit) {}
+  /// `limit` is for people; `room` beyond it for whoever wants more of the end as it came.
+  explicit Tail(std::size_t limit, std::size_t room = 0)
+      : limit_(limit), room_(std::max(limit, room)) {}
   void add(std::string_view bytes);
-  /// clean_text of what was kept, after a note about what was not.
+  /// clean_text of the last of it, after a note about what was left out.
   [[nodiscard]] std::string text() const;
+  /// All that was kept.
+  [[nodiscard]] std::string_view end() const noexcept;
+  [[nodiscard]] bool was_cut() const noexcept { return total_ > end().size(); }
   [[nodiscard]] bool empty() const noexcept { return total_ == 0; }
 
  private:
   std::size_t limit_;
-  std::string kept_;  // up to twice the limit, so that cutting is rare
+  std::size_t room_;
+  std::string kept_;  // up to twice the room, so that cutting is rare
   std::uint64_t total_ = 0;
 };
 

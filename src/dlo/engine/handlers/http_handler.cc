@@ -84,6 +84,10 @@ Result<std::unique_ptr<HttpHandler>> HttpHandler::make(HttpPushOptions options) 
   auto signer = Signer::make(options.secrets);
   if (!signer) return std::move(signer).error();
   options.secrets.clear();
+  if (options.reads_result) {
+    std::size_t& limit = options.transport.response_limit;
+    limit = std::max(limit, result_limit);
+  }
   if (!options.clock) options.clock = &system_now;
   return std::unique_ptr<HttpHandler>(new HttpHandler(std::move(options), std::move(*signer)));
 }
@@ -97,8 +101,8 @@ Outcome HttpHandler::run(const Message& message, const RunContext& context) {
 }
 
 std::optional<Outcome> HttpHandler::result_of(const HttpAnswer& answer) const {
-  if (!options_.reads_result || answer.body_was_cut) return std::nullopt;
-  return returned_failure(answer.body);
+  if (!options_.reads_result) return std::nullopt;
+  return returned_failure(answer.body, answer.body_was_cut);
 }
 
 Outcome HttpHandler::push(HttpChannel& channel, const Message& message,
