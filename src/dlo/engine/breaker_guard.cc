@@ -1,6 +1,7 @@
 #include "dlo/engine/breaker_guard.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace dlo {
@@ -18,14 +19,30 @@ TimePoint BreakerGuard::ask_again(const Admission& refused, TimePoint now) const
   return std::min(next, now + longest_probe_wait);
 }
 
+/// Whole seconds where there is no moment of a probe: those who ask one after another ask together.
+TimePoint BreakerGuard::line_up(const Admission& refused, TimePoint now) {
+  TimePoint from = ask_again(refused, now);
+  const bool has_moment = refused.next.state == BreakerState::open && !refused.next.forced;
+  if (!has_moment) from = std::chrono::ceil<std::chrono::seconds>(from);
+  return stand_in_line(line_, from, now);
+}
+
 std::optional<TimePoint> BreakerGuard::ask(TimePoint now, BreakerTicket& ticket) {
+  return ask(now, ticket, false);
+}
+
+std::optional<TimePoint> BreakerGuard::ask_in_line(TimePoint now, BreakerTicket& ticket) {
+  return ask(now, ticket, true);
+}
+
+std::optional<TimePoint> BreakerGuard::ask(TimePoint now, BreakerTicket& ticket, bool in_line) {
   if (!exists()) return std::nullopt;
   const std::lock_guard lock(mutex_);
   if (policy_) {
     const Admission admission = admit(breaker_, *policy_, now);
     (void)go_to(admission.next);
     ticket = admission.ticket;
-    if (!admission.admitted) return ask_again(admission, now);
+    if (!admission.admitted) return in_line ? line_up(admission, now) : ask_again(admission, now);
   }
   const auto later = take_place(places_, now);
   if (later && policy_) breaker_ = give_back(breaker_, ticket);
@@ -51,6 +68,7 @@ std::optional<BreakerState> BreakerGuard::report(const BreakerTicket& ticket, bo
 bool BreakerGuard::go_to(const Breaker& next) {
   const bool moves = next.state != breaker_.state;
   breaker_ = next;
+  if (moves && next.state == BreakerState::closed) line_ = {};
   if (moves && told_) told_(breaker_.state);
   return moves;
 }
@@ -81,6 +99,7 @@ void BreakerGuard::force(bool open, TimePoint now) {
   if (!policy_) return;
   const std::lock_guard lock(mutex_);
   breaker_ = open ? force_open(breaker_) : force_closed(breaker_, now);
+  if (!open) line_ = {};
 }
 
 Breaker BreakerGuard::snapshot() const {

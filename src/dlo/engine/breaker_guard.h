@@ -7,6 +7,7 @@
 
 #include "dlo/core/breaker.h"
 #include "dlo/core/places.h"
+#include "dlo/core/waiting_line.h"
 
 namespace dlo {
 
@@ -26,6 +27,8 @@ class BreakerGuard {
   /// Empty: go ahead, and report the outcome with `ticket` or take it back, once. Otherwise when to
   /// ask again.
   [[nodiscard]] std::optional<TimePoint> ask(TimePoint now, BreakerTicket& ticket);
+  /// The same for somebody who is called when the circuit closes: he may be sent away for longer.
+  [[nodiscard]] std::optional<TimePoint> ask_in_line(TimePoint now, BreakerTicket& ticket);
   /// `ok`: the other side answered sensibly, be it with a refusal. Answers the state if it moved.
   std::optional<BreakerState> report(const BreakerTicket& ticket, bool ok, TimePoint now,
                                      std::uint64_t random);
@@ -53,11 +56,14 @@ class BreakerGuard {
   /// Holding the mutex, so that moves are told in their order.
   [[nodiscard]] bool go_to(const Breaker& next);
   [[nodiscard]] TimePoint ask_again(const Admission& refused, TimePoint now) const;
+  [[nodiscard]] TimePoint line_up(const Admission& refused, TimePoint now);
+  [[nodiscard]] std::optional<TimePoint> ask(TimePoint now, BreakerTicket& ticket, bool in_line);
 
   mutable std::mutex mutex_;
   std::optional<BreakerPolicy> policy_;
   Breaker breaker_;
   Places places_;
+  WaitingLine line_;
   Told told_;
 };
 

@@ -1,4 +1,5 @@
 // How what was claimed from the office goes back to it.
+#include <limits>
 #include <utility>
 
 #include "dlo/engine/office_source.h"
@@ -7,6 +8,8 @@
 
 namespace dlo {
 namespace {
+
+constexpr std::size_t brought_at_once = 500;
 
 /// Not run, for whoever runs it takes nothing now.
 bool is_put_off(const Abandoned& ending) {
@@ -140,6 +143,23 @@ void OfficeSource::forget_held(std::span<const Settlement> settlements, TimePoin
     }
   }
   if (called) call_back(now);  // somebody called while that was being written
+}
+
+std::size_t OfficeSource::call_back(TimePoint now) {
+  put_off_.call();
+  return put_off_.bring(office_, now, std::numeric_limits<std::size_t>::max());
+}
+
+void OfficeSource::circuit_closed() {
+  put_off_.call();
+  if (options_.timer != nullptr && put_off_.has_called()) options_.timer->hurry();
+}
+
+/// Some, so that whatever else is due is claimed in between.
+void OfficeSource::bring_called(TimePoint now) {
+  if (!put_off_.has_called()) return;
+  put_off_.bring(office_, now, brought_at_once);
+  if (options_.timer != nullptr && put_off_.has_called()) options_.timer->hurry();
 }
 
 Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlement> settlements,

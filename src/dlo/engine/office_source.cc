@@ -146,6 +146,7 @@ Result<std::vector<Delivery>> OfficeSource::receive(const ReceiveRequest& reques
   };
   if (closed()) return closed_error("office_source.receive");
   if (request.expired_only) return std::vector<Delivery>{};  // what waits in the office is live
+  bring_called(now.wall);
   const DueTimer* const timer = options_.timer;
   if (timer == nullptr || timer->is_due(now.wall)) {
     auto first = claim(request, now);
@@ -158,6 +159,7 @@ Result<std::vector<Delivery>> OfficeSource::receive(const ReceiveRequest& reques
   const auto waited = std::chrono::floor<Millis>(std::chrono::steady_clock::now() - began);
   if (timer == nullptr) return claim(request, later(now, waited));
   const Instant then = timer->now();
+  bring_called(then.wall);
   return timer->is_due(then.wall) ? claim(request, then) : std::vector<Delivery>{};
 }
 

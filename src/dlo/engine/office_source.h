@@ -56,7 +56,7 @@ class OfficeSource final : public Broker, public RecordWriter {
   Result<SourceStats> stats(Instant now) override;
   void close() noexcept override;
   /// What was given back because a circuit was open is due now; answers how many that were.
-  std::size_t call_back(TimePoint now) { return put_off_.call_back(office_, now); }
+  std::size_t call_back(TimePoint now);
 
   Result<std::optional<DeadLetter>> find_repeat(const Delivery& delivery) override;
   Result<void> name(const Delivery& delivery, DeadLetter& record) override;
@@ -65,6 +65,8 @@ class OfficeSource final : public Broker, public RecordWriter {
   [[nodiscard]] std::shared_ptr<const RuleBook> rules(const Delivery& delivery) override;
   [[nodiscard]] std::optional<KnownRecord> record_of(const Delivery& delivery) override;
   void overruled(const RecordId& id, std::vector<Attempt> attempts, TimePoint now) override;
+  /// Whoever fetches next lets them come, some at a time.
+  void circuit_closed() override;
   [[nodiscard]] bool is_office() const noexcept override { return true; }
 
  private:
@@ -87,6 +89,7 @@ class OfficeSource final : public Broker, public RecordWriter {
   };
   [[nodiscard]] ClaimFrom from() const;
   void wait_for_work(const ReceiveRequest& request, TimePoint now);
+  void bring_called(TimePoint now);
   [[nodiscard]] Transition start_mark(const LeaseToken& lease, const Held& held,
                                       TimePoint now) const;
   void started(const Transition& mark);

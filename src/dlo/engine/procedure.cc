@@ -82,7 +82,10 @@ Prepared Procedure::prepare(Item& item, TimePoint now, std::uint64_t random) con
                                          failure, origin_.node);
     return plan(item, {std::move(decision), std::move(failure), attempt}, now);
   }
-  if (const auto ask_again = item.entry->breaker.ask(now, item.ticket)) return Postpone{*ask_again};
+  BreakerGuard& breaker = item.entry->breaker;
+  const auto later =
+      writer_.is_office() ? breaker.ask_in_line(now, item.ticket) : breaker.ask(now, item.ticket);
+  if (later) return Postpone{*later};
   return RunIt{};
 }
 

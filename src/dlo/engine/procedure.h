@@ -79,6 +79,8 @@ class Procedure {
     return writer_.record_of(item.delivery);
   }
   [[nodiscard]] const Origin& origin() const noexcept { return origin_; }
+  /// Whoever stands in line for it (BreakerGuard) is to come.
+  void circuit_closed() const { writer_.circuit_closed(); }
 
  private:
   struct Death {

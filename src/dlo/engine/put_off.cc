@@ -56,18 +56,30 @@ void PutOff::add(const RecordId& id, TimePoint until) {
 void PutOff::forget(const RecordId& id) {
   const std::lock_guard lock(mutex_);
   until_.erase(id);
+  coming_.erase(id);
 }
 
-std::size_t PutOff::call_back(Office& office, TimePoint now) {
+void PutOff::call() {
   calls_.fetch_add(1);
-  std::unordered_map<RecordId, TimePoint> taken;
-  {
-    const std::lock_guard lock(mutex_);
-    taken = std::exchange(until_, {});
-  }
+  const std::lock_guard lock(mutex_);
+  coming_.merge(until_);
+  for (const auto& [id, until] : until_) coming_[id] = until;  // called before, put off again
+  until_.clear();
+  called_ = !coming_.empty();
+}
+
+PutOff::Moments PutOff::take_called(std::size_t limit) {
+  const std::lock_guard lock(mutex_);
+  Moments taken;
+  while (!coming_.empty() && taken.size() < limit) taken.insert(coming_.extract(coming_.begin()));
+  called_ = !coming_.empty();
+  return taken;
+}
+
+std::size_t PutOff::bring(Office& office, TimePoint now, std::size_t limit) {
   std::size_t came = 0;
   std::vector<std::vector<Change>> moves;
-  for (const auto& [id, until] : taken) {
+  for (const auto& [id, until] : take_called(limit)) {
     const auto detail = office.get(id);
     if (!detail || !still_waits(detail->record, until, now)) continue;
     put_forward(detail->record, now, moves.emplace_back());

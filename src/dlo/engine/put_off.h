@@ -12,7 +12,7 @@
 namespace dlo {
 
 /// Records that were claimed and given back until later because whoever runs them takes nothing
-/// now. They are due: when a circuit is closed by hand they come forward.
+/// now. They are due: when a circuit closes they come forward.
 /// Memory  Of a hundred thousand; more than that keep the moment they were given.
 /// Threads  Any method from any thread.
 class PutOff {
@@ -25,14 +25,22 @@ class PutOff {
   /// Somebody has it again.
   void forget(const RecordId& id);
 
-  /// All of them are due now, except those that somebody has moved since. What cannot be written
-  /// keeps its moment. Answers how many came.
-  std::size_t call_back(Office& office, TimePoint now);
+  /// All of them are called; `bring` lets them come.
+  void call();
+  [[nodiscard]] bool has_called() const noexcept { return called_.load(); }
+  /// At most so many of those that were called are due now, except those that somebody has moved
+  /// since. What cannot be written keeps its moment. Answers how many came.
+  std::size_t bring(Office& office, TimePoint now, std::size_t limit);
 
  private:
+  using Moments = std::unordered_map<RecordId, TimePoint>;
+  [[nodiscard]] Moments take_called(std::size_t limit);
+
   std::atomic<std::uint64_t> calls_{0};
+  std::atomic<bool> called_{false};
   std::mutex mutex_;
-  std::unordered_map<RecordId, TimePoint> until_;
+  Moments until_;
+  Moments coming_;
 };
 
 }  // namespace dlo

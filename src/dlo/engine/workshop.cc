@@ -321,6 +321,7 @@ void Workshop::fail(Item& item, Outcome outcome, TimePoint started, TimePoint no
 void Workshop::report(const Item& item, bool ok, TimePoint now) {
   const auto moved = item.entry->breaker.report(item.ticket, ok, now, parts_.dice.roll());
   if (!moved) return;
+  if (*moved == BreakerState::closed) parts_.procedure.circuit_closed();
   parts_.bell.ring();
   if (parts_.events != nullptr) parts_.events->breaker_moved(item.entry->name, *moved);
 }

@@ -59,6 +59,9 @@ class RecordWriter {
   /// apart otherwise.
   [[nodiscard]] virtual ContentClaims* claims() noexcept { return nullptr; }
 
+  /// What was given back because a circuit was open may come. Must not block.
+  virtual void circuit_closed() {}
+
   /// True if retries of this source wait in the office anyway.
   [[nodiscard]] virtual bool is_office() const noexcept = 0;
   /// False: its source hands out again at once or not at all, so what waits waits in the office
