@@ -69,6 +69,17 @@ DependencyVerdict judge(const std::vector<Prerequisite>& tasks, TimePoint report
   return Ready{};
 }
 
+std::string way_in_words(const std::vector<std::string>& way) {
+  std::string text;
+  for (const std::string& each : way) text += (text.empty() ? "" : " waits for ") + in_quotes(each);
+  return text;
+}
+
+Blocked blocked_by_cycle(const std::vector<std::string>& way) {
+  return {"These tasks wait for each other: " + way_in_words(way) +
+          ". Retry the one by hand that can do without."};
+}
+
 Result<void> check_prerequisites(const std::vector<std::string>& tasks) {
   const auto refused = [](std::string why) {
     return Error{Code::invalid_argument, "tasks.depends_on", "depends_on " + std::move(why)};

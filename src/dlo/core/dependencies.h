@@ -29,6 +29,11 @@ enum class Awaited : std::uint8_t {
 /// it was resolved, which one that is open again does not.
 [[nodiscard]] Awaited awaited(std::optional<Status> status, bool has_resolution) noexcept;
 
+/// Of one that was given up nothing may be left: it will not succeed for that.
+[[nodiscard]] constexpr Awaited remembered(Awaited state, bool given_up) noexcept {
+  return state == Awaited::unknown && given_up ? Awaited::gone : state;
+}
+
 struct Prerequisite {
   std::string task;
   Awaited state = Awaited::unknown;
@@ -72,6 +77,11 @@ using WaitsFor = std::function<std::vector<std::string>(const std::string& task)
 [[nodiscard]] Result<std::vector<std::string>> find_cycle(const std::string& task,
                                                           const std::vector<std::string>& tasks,
                                                           const WaitsFor& waits_for);
+
+/// "a" waits for "b" waits for "a".
+[[nodiscard]] std::string way_in_words(const std::vector<std::string>& way);
+/// A report that would make one is refused; a task that is put back may close one all the same.
+[[nodiscard]] Blocked blocked_by_cycle(const std::vector<std::string>& way);
 
 /// A task carries their names in headers, one each.
 inline constexpr std::string_view depends_on_header = "dlo-depends-on";

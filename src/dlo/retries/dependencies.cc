@@ -14,14 +14,10 @@ namespace {
 constexpr std::size_t most_held = 100'000;
 constexpr std::size_t read_at_once = 500;
 
-std::string listed(const std::vector<std::string>& names, const char* between) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : between) + in_quotes(name);
-  return text;
-}
-
 std::string waits_text(const std::vector<std::string>& tasks) {
-  return "It waits for " + listed(tasks, ", ") + ".";
+  std::string names;
+  for (const std::string& each : tasks) names += (names.empty() ? "" : ", ") + in_quotes(each);
+  return "It waits for " + names + ".";
 }
 
 /// "due reported", in milliseconds.
@@ -57,6 +53,15 @@ bool reopens(const Transition& move) {
          !move.reason;
 }
 
+/// Of what is removed nothing is left that could be asked afterwards.
+bool is_removed_by(std::span<const Change> changes, const RecordId& id) {
+  return std::ranges::any_of(changes, [&](const Change& change) {
+    const auto* const move = std::get_if<Transition>(&change);
+    return move != nullptr && move->id == id &&
+           (move->to == Status::discarded || move->to == Status::expired);
+  });
+}
+
 /// An office that cannot be read will not write either.
 std::vector<RecordHead> heads_of(Office& office, std::vector<RecordId> ids) {
   if (ids.empty()) return {};
@@ -66,19 +71,6 @@ std::vector<RecordHead> heads_of(Office& office, std::vector<RecordId> ids) {
   query.statuses.assign(all_statuses().begin(), all_statuses().end());
   auto page = office.list(query);
   return page ? std::move(page->rows) : std::vector<RecordHead>{};
-}
-
-/// A head does not say how its record was resolved: those that are put away are read whole.
-Result<Awaited> state_of(Office& office, const std::string& source, const std::string& task) {
-  const auto newest = newest_of(office, source, task);
-  if (!newest) return newest.error();
-  if (!*newest) return awaited(std::nullopt, false);
-  const Status status = (*newest)->status;
-  if (awaited(status, false) != Awaited::gone) return awaited(status, false);
-  const auto detail = office.get((*newest)->id);
-  if (!detail && detail.error().code != Code::not_found) return detail.error();
-  if (!detail) return awaited(std::nullopt, false);  // removed meanwhile
-  return awaited(detail->record.status, detail->record.resolution.has_value());
 }
 
 bool waited(const RecordHead& head) {
@@ -170,20 +162,11 @@ Result<Dependencies::Ticket> Dependencies::begin(const Message& task) {
   held.reported_at = clock_.now();
   if (auto checked = check_prerequisites(held.tasks); !checked) return checked.error();
   const std::lock_guard lock(mutex_);
-  const auto way = find_cycle(held.task, held.tasks, [&](const std::string& each) {
-    std::vector<std::string> tasks;
-    const auto found = by_task_.find(name_in(held.source, each));
-    if (found == by_task_.end()) return tasks;
-    for (const Ticket ticket : found->second) {
-      const Held& other = held_.at(ticket);
-      tasks.insert(tasks.end(), other.tasks.begin(), other.tasks.end());
-    }
-    return tasks;
-  });
+  const auto way = way_back(held);
   if (!way) return way.error();
   if (!way->empty()) {
     return Error{Code::conflict, "tasks.depends_on",
-                 "These tasks would wait for each other for ever: " + listed(*way, " waits for ") +
+                 "These tasks would wait for each other for ever: " + way_in_words(*way) +
                      ". Nothing was kept: the message is still yours."};
   }
   if (held_.size() >= most_held) {
@@ -232,16 +215,6 @@ DependencyVerdict Dependencies::written(Ticket ticket, bool merged) {
   return Wait{deadline_of(held->reported_at, timeout_)};
 }
 
-Result<DependencyVerdict> Dependencies::verdict_on(const Held& held) {
-  std::vector<Prerequisite> tasks;
-  for (const std::string& task : held.tasks) {
-    const auto state = state_of(office_, held.source, task);
-    if (!state) return state.error();
-    tasks.push_back({task, *state});
-  }
-  return judge(tasks, held.reported_at, timeout_, clock_.now());
-}
-
 /// False: it waits no longer, whatever the verdict is.
 Result<bool> Dependencies::write(const Held& held, const DependencyVerdict& verdict,
                                  const Claim* claim) {
@@ -279,7 +252,7 @@ Result<DependencyVerdict> Dependencies::judge_one(Ticket ticket, const Claim* cl
   constexpr int tries = 3;  // somebody may change the record at the same time
   Result<DependencyVerdict> verdict = DependencyVerdict(Ready{});
   for (int i = 0; i < tries; ++i) {
-    const auto held = this->held(ticket);
+    auto held = this->held(ticket);
     if (!held || !held->id) return DependencyVerdict(Ready{});
     verdict = verdict_on(*held);
     if (!verdict) return verdict;
@@ -289,11 +262,7 @@ Result<DependencyVerdict> Dependencies::judge_one(Ticket ticket, const Claim* cl
       return DependencyVerdict(Ready{});
     }
     if (waits) {
-      const std::lock_guard lock(mutex_);
-      const auto found = held_.find(ticket);
-      if (found != held_.end()) {
-        found->second.blocked = std::holds_alternative<Blocked>(*verdict);
-      }
+      judged(ticket, *held, *verdict);
       return verdict;
     }
     if (waits.error().code != Code::conflict) return waits.error();
@@ -343,6 +312,7 @@ Dependencies::Touched Dependencies::touched_by(std::span<const Change> changes) 
     }
     const std::lock_guard lock(mutex_);
     touch(head.source, head.message_id, all);
+    if (all && is_removed_by(changes, head.id)) give_up(head);
   }
   return touched;
 }
@@ -396,6 +366,11 @@ Result<void> Dependencies::load_one(const Document& document) {
   held.id = RecordId{*id};
   held.due = read_time(body.substr(0, blank)).value_or(clock_.now());
   held.reported_at = read_time(body.substr(blank + 1)).value_or(clock_.now());
+  // Before its time was over: for one of them was given up, of which nothing may be left.
+  const bool blocked = detail->record.reason == blocked_reason;
+  if (blocked && clock_.now() < deadline_of(held.reported_at, timeout_)) {
+    held.given_up.insert(held.tasks.begin(), held.tasks.end());
+  }
   const std::lock_guard lock(mutex_);
   keep(++last_, std::move(held));
   return {};

@@ -79,6 +79,7 @@ class Dependencies {
     TimePoint due{};  // its own moment, were it not for the others
     bool was_held = false;
     bool blocked = false;
+    std::set<std::string> given_up{};  // of `tasks`: also when nothing is left of them
   };
 
   static constexpr const char* kind = "dependency";  // of documents
@@ -89,12 +90,17 @@ class Dependencies {
   [[nodiscard]] std::optional<Held> held(Ticket ticket) const;
   [[nodiscard]] std::optional<Ticket> ticket_of(const RecordId& id) const;
   void keep(Ticket ticket, Held held);  // under `mutex_`
-  [[nodiscard]] Result<DependencyVerdict> verdict_on(const Held& held);
+  /// The way back to it over those that wait; empty: there is none. Under `mutex_`.
+  [[nodiscard]] Result<std::vector<std::string>> way_back(const Held& held) const;
+  [[nodiscard]] Result<DependencyVerdict> verdict_on(Held& held);
   /// Judges it and writes what follows; `claim`: it was handed out and is given back.
   Result<DependencyVerdict> judge_one(Ticket ticket, const Claim* claim = nullptr);
   [[nodiscard]] Result<bool> write(const Held& held, const DependencyVerdict& verdict,
                                    const Claim* claim);
   void judge_all(std::set<Ticket> tickets);
+  /// It is about to be removed, unresolved or resolved long ago. Under `mutex_`.
+  void give_up(const RecordHead& removed);
+  void judged(Ticket ticket, const Held& held, const DependencyVerdict& verdict);
   void drop_document(const RecordId& id);
   Result<void> load_one(const Document& document);
   /// One that somebody else may have written: nothing if it does not wait.
