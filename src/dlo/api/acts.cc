@@ -237,11 +237,7 @@ Result<void> prepare_restore(Act& act) {
 Result<void> prepare_retry(Act& act, const ActParts& parts) {
   const std::string& source = act.record().message->source;
   if (!parts.has_executor(source)) {
-    if (parts.processor_off) {
-      return conflict(
-          "`workflow.retry_processor` is false, so nothing runs retries here. Set it to true, or "
-          "replay the dead letter to a target.");
-    }
+    if (!parts.no_retries.empty()) return conflict(parts.no_retries);
     return conflict("Nobody here runs messages of source " + in_quotes(source) +
                     ", so a retry would wait for ever. Send it to a queue instead, or declare a "
                     "queue of that name.");

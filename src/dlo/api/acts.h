@@ -28,7 +28,7 @@ struct ActParts {
   std::function<bool(const std::string&)> has_executor;
   const FallbackShelf& shelf;  // of records that are not in the office yet
   RetryWaits& waits;
-  bool processor_off;  // as configured: what is due waits
+  std::string no_retries;  // why nothing that is due is run here, for people; empty: see above
 };
 [[nodiscard]] std::vector<Route> act_routes(const ActParts& parts);
 

@@ -4,6 +4,7 @@
 
 #include "dlo/api/answers.h"
 #include "dlo/core/decide.h"
+#include "dlo/json/text/value.h"
 #include "dlo/json/writer.h"
 
 namespace dlo::api {
@@ -37,8 +38,8 @@ void write_verdict(JsonWriter& json, const TaskAnswer& answer) {
     return;
   }
   const Decision& decision = answer.reported->decision;
-  if (const auto* death = std::get_if<DeadLetterAs>(&decision.verdict)) {
-    json.member("reason", death->reason);
+  if (std::holds_alternative<DeadLetterAs>(decision.verdict)) {
+    json.member("reason", answer.reason);
   } else if (const auto* again = std::get_if<RetryAt>(&decision.verdict)) {
     if (answer.waits_for.empty()) json.member("retry_at", again->when);
     json.member("delay_ms", static_cast<std::uint64_t>(again->delay.count()));
@@ -95,9 +96,12 @@ int status_of_outcome(const TaskAnswer& answer) {
   return answer.reported->record && answer.reported->effect != Effect::merged ? 201 : 200;
 }
 
-HttpResponse with_error(HttpResponse problem, const std::string& given) {
+/// Whoever looks for what became of his report finds it where it was kept, too (S2-16).
+HttpResponse with_answer(HttpResponse problem, const TaskAnswer& answer) {
   JsonWriter json;
-  json.begin_object().key("error").text(given).end_object();
+  json.begin_object().key("stored").boolean(answer.stored);
+  write_kept(json, answer);
+  json.end_object();
   const std::string members = json.take();
   const std::size_t end = problem.body.rfind('}');
   problem.body.replace(end, 1, "," + members.substr(1));
@@ -113,7 +117,7 @@ HttpResponse problem_of_refusal(const TaskRefusal& refusal) {
 }  // namespace
 
 HttpResponse answer_of(const TaskAnswer& answer) {
-  if (answer.refusal) return with_error(problem_of_refusal(*answer.refusal), answer.error);
+  if (answer.refusal) return with_answer(problem_of_refusal(*answer.refusal), answer);
   JsonWriter json;
   json.begin_object().member("status", answer.status);
   write_outcome(json, answer);
@@ -127,6 +131,16 @@ TaskAnswer refused(const Reading& reading, const Error& error) {
   answer.reason = error.detail;
   answer.refusal = TaskRefusal{std::string(dlo::name_of(error.code)), error};
   return answer;
+}
+
+Result<TaskAnswer> unreadable(std::string_view body, const Error& error) {
+  const auto value = parse_json(body);
+  if (!value || value->kind != JsonKind::object) return error;
+  const JsonValue* const given = value->find("error");
+  if (given == nullptr || given->kind != JsonKind::string) return error;
+  Reading reading;
+  reading.error = given->text();
+  return refused(reading, error);
 }
 
 HttpResponse refusal_of(const Reading& reading, const Error& error) {
@@ -149,7 +163,10 @@ std::string line_of(std::size_t number, const Result<TaskAnswer>& outcome) {
     json.member("code",
                 outcome ? std::string_view(outcome->refusal->code) : dlo::name_of(error.code));
     json.key("detail").text(error.detail);
-    if (outcome) json.key("error").text(outcome->error);
+    if (outcome) {
+      json.key("stored").boolean(outcome->stored);
+      write_kept(json, *outcome);
+    }
   }
   json.end_object();
   return json.take() + "\n";

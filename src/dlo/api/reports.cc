@@ -78,7 +78,10 @@ void Reports::take(const Request& request, const ExchangePtr& exchange) {
                                   "application/x-ndjson, one object a line."));
   }
   auto reading = read_report(request.http.body, request.now, *parts_.desk.names());
-  if (!reading) return exchange->send(problem_of(reading.error()));
+  if (!reading) {
+    const auto refusal = unreadable(request.http.body, reading.error());
+    return exchange->send(refusal ? answer_of(*refusal) : problem_of(refusal.error()));
+  }
   if (const auto allowed = check_source(request, *reading); !allowed) {
     request.note_refused(foreign_source);
     return exchange->send(problem_of(allowed.error()));
@@ -128,7 +131,7 @@ HttpResponse Reports::take_batch(const Request& request) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     auto reading = read_report(lines[i].text, request.now, *words);
     if (!reading) {
-      outcomes[i] = reading.error();
+      outcomes[i] = unreadable(lines[i].text, reading.error());
     } else if (auto allowed = check_source(request, *reading); !allowed) {
       outcomes[i] = allowed.error();
       foreign = true;
@@ -151,7 +154,8 @@ HttpResponse Reports::refuse_batch(const Request& request, const Error& why) {
   outcomes.reserve(lines.size());
   for (const auto& line : lines) {
     const auto reading = read_report(line.text, request.now, *words);
-    outcomes.push_back(reading ? Result<TaskAnswer>(refused(*reading, why)) : reading.error());
+    outcomes.push_back(reading ? Result<TaskAnswer>(refused(*reading, why))
+                               : unreadable(line.text, reading.error()));
   }
   return answer_of_lines(lines, outcomes);
 }

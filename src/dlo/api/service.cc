@@ -58,6 +58,23 @@ class Refusals {
   RefusalBook book_;
 };
 
+/// What stands in the way of a retry by hand; empty: nothing that is configured.
+std::string why_no_retries(const ServiceOptions& options) {
+  if (options.owner_asks) {
+    return "Retries are run by a server, and none was asked. Start `dlo serve` on this office, or "
+           "name the one that runs (`--server`), and retry it there.";
+  }
+  if (!options.retries.enabled) {
+    return "`workflow.enabled` is false, so nothing runs retries here. Set it to true, or replay "
+           "the dead letter to a target.";
+  }
+  if (!options.retries.processor) {
+    return "`workflow.retry_processor` is false, so nothing runs retries here. Set it to true, or "
+           "replay the dead letter to a target.";
+  }
+  return "";
+}
+
 }  // namespace
 
 Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOptions options)
@@ -104,8 +121,7 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
                                       (retries_ != nullptr && retries_->runs()) ||
                                       std::ranges::find(handled, source) != handled.end();
                              },
-                             desk_.shelf(), waits_,
-                             options.retries.enabled && !options.retries.processor}));
+                             desk_.shelf(), waits_, why_no_retries(options)}));
   append(routes, edit_routes(office));
   append(routes, recipe_routes(office));
   append(routes, group_routes(office));
@@ -192,6 +208,11 @@ void Service::make_rounds() {
       return retries_->watch().look(now);
     });
   }
+  // Who claims takes back what ended; where nothing is run, or a circuit is open, nobody claims.
+  duties.emplace_back([this](TimePoint now) -> std::optional<TimePoint> {
+    (void)depending_.claim(0, now, Millis{1}, {});
+    return now + take_back_again;
+  });
   rounds_.start(std::move(duties));
 }
 
@@ -208,11 +229,6 @@ Result<void> Service::send(const std::string& queue, std::span<const Publication
   const auto window = hall_->get_or_make(queue, audit);
   if (!window) return window.error();
   const auto sent = (*window)->queue().publish(messages, (*window)->instant());
-  // Who claims takes back what ended; where nothing is run, or a circuit is open, nobody claims.
-  duties.emplace_back([this](TimePoint now) -> std::optional<TimePoint> {
-    (void)depending_.claim(0, now, Millis{1}, {});
-    return now + take_back_again;
-  });
   if (!sent) return sent.error();
   (*window)->wake();
   return {};

@@ -46,7 +46,7 @@ void tell(TaskAnswer& answer, const TaskReport& report, Reported reported) {
   if (reported.rules != nullptr)
     answer.policy = print(reported.rules->policy_for(decision.category));
   if (const auto* death = std::get_if<DeadLetterAs>(&decision.verdict)) {
-    answer.reason = death->reason;
+    answer.reason = answer.not_retried.empty() ? death->reason : answer.not_retried;
   } else if (const auto* again = std::get_if<RetryAt>(&decision.verdict)) {
     if (reported.record) answer.next_retry_at = again->when;
   } else if (const auto* rejected = std::get_if<RejectToCaller>(&decision.verdict)) {

@@ -124,6 +124,7 @@ TaskDesk::DeskPtr TaskDesk::admit(TaskReport& report, TaskAnswer& answer) {
   // What the office retries itself is handed over, not given up, unless somebody says so.
   report.report.final = report.final && (report.says_final || !named);
   if (decision.intake == Intake::record_not_retried) {
+    answer.not_retried = decision.reason;
     report.asked = {RetryPolicy{PolicyKind::never}, std::nullopt};
     found = desk(report);
     if (!found) {

@@ -44,6 +44,7 @@ struct TaskAnswer {
   std::optional<TimePoint> next_retry_at{};
   std::vector<std::string> waits_for{};  // before that; empty: for nobody
   std::string reason{};                  // why it died, or why it is not kept
+  std::string not_retried{};             // the strategy's word, where it is only recorded for that
   std::optional<Reported> reported{};    // what was decided; empty: it was refused
   DeadLetterPtr kept{};                  // of a repeat: what the office has, and goes by
   std::optional<TaskRefusal> refusal{};  // ... for this

@@ -72,6 +72,66 @@ TEST_F(RetryPromisesTest, ATaskWhoseRunWasKilledIsPendingAgainThoughNobodyRunsAn
   is_taken_back("with a circuit that is open by hand");
 }
 
+TEST_F(RetryPromisesTest, WhoeverIsRefusedIsToldThatNothingWasKeptAndHisErrorComesBack) {  // S2-16
+  const auto is_told = [](const Told& told) {
+    EXPECT_EQ(told.at("stored"), "false") << told;
+    EXPECT_EQ(told.at("dlq_enqueued"), "false") << told;
+    EXPECT_EQ(told.at("dlq_task_id"), "null") << told;
+    EXPECT_EQ(told.at("error"), "busy") << told;
+  };
+  const auto report_of = [this](const std::string& members) {
+    return say("POST", "/v1/dead-letters",
+               R"({"source":"workflows","profile":"workflow","error":"busy",)" + members + "}");
+  };
+  const Told cycle = report_of(R"("task_id":"a","depends_on":["a"])");
+  EXPECT_EQ(cycle.status(), 409);
+  is_told(cycle);
+  for (const char* members : {R"("policy":"sometimes")", R"("template":"nightly")"}) {
+    const Told unreadable = report_of(members);
+    EXPECT_EQ(unreadable.status(), 400);
+    is_told(unreadable);
+  }
+  const Told lines = ask("POST", "/v1/dead-letters",
+                         R"({"source":"w","profile":"workflow","error":"busy","policy":"fixed"})",
+                         {{"Content-Type", "application/x-ndjson"}});
+  EXPECT_TRUE(
+      lines.says(R"("stored":false,"dlq_enqueued":false,"dlq_task_id":null,"error":"busy")"))
+      << lines;
+  options_.retries.enabled = false;
+  service_.reset();
+  const Told disabled = report_of(R"("task_id":"b")");
+  EXPECT_EQ(disabled.at("code"), "dlq_disabled");
+  is_told(disabled);
+}
+
+TEST_F(RetryPromisesTest, ARefusedRetryByHandNamesWhatIsInItsWay) {  // S2-41
+  const std::string id = report("t-1", R"("error":"timeout")");
+  const auto refused = [&] {
+    service_.reset();
+    return say("POST", "/v1/dead-letters/" + id + "/retry", "{}");
+  };
+  options_.retries.enabled = false;
+  options_.retries.processor = false;
+  EXPECT_TRUE(refused().says("`workflow.enabled` is false"));
+  options_.retries.enabled = true;
+  EXPECT_TRUE(refused().says("`workflow.retry_processor` is false"));
+  options_.owner_asks = true;
+  EXPECT_TRUE(refused().says("Retries are run by a server, and none was asked"));
+}
+
+TEST_F(RetryPromisesTest, WhatAStrategyWouldNotKeepIsRecordedAndTheAnswerSaysWhy) {  // S2-27
+  Profile selective = testing::must(find_profile("workflow+safe"));
+  selective.strategy = Strategy::selective;
+  options_.rules.set(selective);
+  const Told told =
+      say("POST", "/v1/dead-letters",
+          R"({"source":"w","profile":"workflow+safe","error":"permission denied","task":{}})");
+  EXPECT_EQ(told.at("stored"), "true") << told;
+  EXPECT_EQ(told.at("reason"),
+            "strategy selective keeps transient, network and resource failures, not permission; "
+            "recorded all the same, and not retried");
+}
+
 TEST_F(RetryPromisesTest, ManyExhaustedAreSeenByCategory) {  // S2-42, S2-38
   for (int i = 0; i < 3; ++i) {
     report("n-" + std::to_string(i), R"("error":"connection reset","max_retries":0)");
