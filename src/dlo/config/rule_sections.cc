@@ -31,7 +31,8 @@ constexpr std::string_view by_engine =
 constexpr std::array<Refusal, 11> not_yet = {{
     {"name", "the profile is called what its entry is called"},
     {"capacity", "it is workflow.max_size, for the profiles of document 002"},
-    {"retention", "this version removes nothing by age"},
+    {"retention",
+     "it goes with the base: those of document 002 archive what is exhausted after 7 days"},
     {"strategy", "it is workflow.strategy, for the profiles of document 002"},
     {"inner", by_engine},
     {"validation", by_engine},
