@@ -37,38 +37,6 @@ std::string quarantine_file(const Damage& damage) {
          std::to_string(damage.size);
 }
 
-Result<std::vector<std::uint64_t>> missing_segments(FileSystem& files, std::uint64_t from,
-                                                    bool must_begin) {
-  const auto names = files.list();
-  if (!names) return names.error();
-  std::vector<std::uint64_t> missing;
-  std::uint64_t expected = from;
-  for (const std::string& name : *names) {
-    const auto number = segment_number(name);
-    if (!number || *number < from) continue;
-    for (; expected < *number; ++expected) missing.push_back(expected);
-    ++expected;
-  }
-  if (must_begin && expected == from) missing.push_back(from);
-  return missing;
-}
-
-Result<std::optional<Damage>> cut_short(FileSystem& files, const JournalPosition& position) {
-  const std::string name = segment_file(position.segment);
-  const auto names = files.list();
-  if (!names) return names.error();
-  if (std::find(names->begin(), names->end(), name) == names->end()) return std::optional<Damage>();
-  const auto file = files.open(name, OpenMode::read_only);
-  if (!file) return file.error();
-  const auto size = (*file)->size();
-  if (!size) return size.error();
-  if (format::aligned(*size) >= position.offset) return std::optional<Damage>();
-  return std::optional(Damage{files.describe(name), *size, 0,
-                              "The file ends here, and was longer: records up to byte " +
-                                  std::to_string(position.offset) + " are missing.",
-                              0});
-}
-
 /// One pass over the segments.
 class Inspection::Walk {
  public:
@@ -79,10 +47,7 @@ class Inspection::Walk {
 
   Result<bool> is_used(Segment& segment);
   Result<void> segment(const SegmentPtr& segment, bool last);
-  void note_ruin(const Segment& segment) {
-    note(segment.number, 0, format::segment_header_size,
-         "The segment header is damaged, and so is the rest.");
-  }
+  void note_header(const Segment& segment, std::string what);
   /// After the last one, which is number `last`.
   void finish(std::uint64_t last);
 
@@ -96,11 +61,8 @@ class Inspection::Walk {
   Result<bool> held_seal(Segment& segment, std::uint64_t offset, const FoundGroup& next) const;
   Result<void> record(const Entry& entry);
   void expect(std::uint64_t sequence);
-  void note(std::uint64_t number, std::uint64_t offset, std::uint64_t size, std::string what) {
-    Damage damage{to_.files_.describe(segment_file(number)), offset, size, std::move(what), number};
-    const bool known = names_.contains(quarantine_file(damage));
-    (known ? to_.quarantined : to_.damages).push_back(std::move(damage));
-  }
+  void note(const Segment& segment, std::uint64_t offset, std::uint64_t size, std::string what,
+            std::uint64_t over_from);
 
   Inspection& to_;
   std::set<std::string> names_;
@@ -112,6 +74,26 @@ class Inspection::Walk {
   std::uint64_t unknown_end_ = 0;                    // damaged bytes behind the last whole group
   std::map<std::uint64_t, std::uint64_t> first_in_;  // ... of a segment, by its header
 };
+
+/// A repair copies the damaged bytes first and ends with a checkpoint, so the copy alone says
+/// nothing. Damage is set aside once whoever opens the journal begins at `over_from` or further on.
+void Inspection::Walk::note(const Segment& segment, std::uint64_t offset, std::uint64_t size,
+                            std::string what, std::uint64_t over_from) {
+  Damage damage{to_.files_.describe(segment_file(segment.number)), offset, size, std::move(what),
+                segment.number};
+  const auto& begin = to_.goes_on_from;
+  const bool passed = begin && (begin->segment > segment.number ||
+                                (begin->segment == segment.number && begin->offset >= over_from));
+  const bool known = passed && names_.contains(quarantine_file(damage));
+  (known ? to_.quarantined : to_.damages).push_back(std::move(damage));
+}
+
+/// Whoever opens the journal looks at every header, and a repair writes it anew: there is none that
+/// was set aside and is still damaged.
+void Inspection::Walk::note_header(const Segment& segment, std::string what) {
+  to_.damages.push_back({to_.files_.describe(segment_file(segment.number)), 0,
+                         format::segment_header_size, std::move(what), segment.number});
+}
 
 /// The next record is number `sequence`: what lies between is lost.
 void Inspection::Walk::expect(std::uint64_t sequence) {
@@ -133,7 +115,8 @@ Result<void> Inspection::Walk::group(const ReadGroup& group, const Segment& segm
                                      std::uint64_t offset) {
   if (last_group_ && (group.header.group != last_group_->group + 1 ||
                       group.header.previous_crc != last_group_->crc)) {
-    note(segment.number, offset, 0, "This group does not continue the one before it.");
+    note(segment, offset, 0, "This group does not continue the one before it.",
+         offset + group.bytes.size());
   }
   last_group_ = group.header;
   unknown_end_ = 0;
@@ -223,8 +206,9 @@ Result<std::uint64_t> Inspection::Walk::at_damage(Segment& segment, std::uint64_
     }
     const auto seal = held_seal(segment, offset, next);
     if (!seal) return seal.error();
-    note(segment.number, offset, next.offset - offset,
-         *seal ? "A seal is damaged, and nothing else." : "A group of records is damaged.");
+    note(segment, offset, next.offset - offset,
+         *seal ? "A seal is damaged, and nothing else." : "A group of records is damaged.",
+         next.offset);
     if (*seal) expected_ = next.header.first_sequence;
     const auto saved = *seal ? Result<void>{} : salvage_from(segment, offset, next.offset);
     if (!saved) return saved.error();
@@ -263,7 +247,9 @@ Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64
     const auto shown = begun ? show_unfinished(segment, offset) : Result<void>{};
     return shown ? Result<std::uint64_t>(segment.size.load()) : shown.error();
   }
-  note(segment.number, offset + at, end - at, "There are bytes behind the last group.");
+  // Of the last segment nothing is read that lies behind where the journal goes on.
+  note(segment, offset + at, end - at, "There are bytes behind the last group.",
+       last ? offset : UINT64_MAX);
   unknown_end_ += end - at;
   // Not only up to its last byte: a record may end with zeros.
   const auto saved = salvage_from(segment, offset, segment.size);
@@ -286,7 +272,7 @@ Result<bool> Inspection::Walk::is_used(Segment& segment) {
   const auto behind = find_group_behind(segment, 0);
   if (!behind) return behind.error();
   if (!*behind) return false;
-  note(segment.number, 0, format::segment_header_size, "The segment header is damaged.");
+  note_header(segment, "The segment header is damaged.");
   return true;
 }
 
@@ -363,7 +349,7 @@ Result<void> Inspection::walk(const Journal::Visitor& visit,
   // Only the last ones can have been readied and never written.
   for (const SegmentPtr& segment : unwritten) {
     if (all.empty() || segment->number > all.back()->number) continue;
-    walk.note_ruin(*segment);
+    walk.note_header(*segment, "The segment header is damaged, and so is the rest.");
     all.push_back(segment);
   }
   std::sort(all.begin(), all.end(),

@@ -38,7 +38,7 @@ struct LostRecords {
 };
 
 /// The name under which the damaged bytes of a segment are set aside. What is set aside stays
-/// damaged, but is known to be.
+/// damaged, but is known to be, as soon as reading begins behind it.
 [[nodiscard]] std::string quarantine_file(const Damage& damage);
 
 /// Segments from number `from` on that are not there although later ones are; `from` itself also
@@ -67,7 +67,8 @@ class Inspection {
                     const std::function<void(const LostRecords&)>& lost = {});
 
   /// Where somebody knows that records go on, told before `walk`: what lies between here and the
-  /// first that is found is lost, though nothing is left of what came before.
+  /// first that is found is lost, though nothing is left of what came before. And only damage that
+  /// lies before it can have been set aside: without it there is none.
   std::optional<JournalPosition> goes_on_from;
 
   /// Hears of whole records in the last bytes that are not whole and will be cut off; if there is

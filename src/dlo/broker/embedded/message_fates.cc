@@ -85,6 +85,7 @@ Result<MessageFates> MessageFates::read(FileSystem& files) {
   const std::uint64_t from = begun ? (*checkpoint)->position.sequence : 0;
   Replay replay(fates.holdings_);
   Inspection journal(files);
+  if (begun) journal.goes_on_from = (*checkpoint)->position;
   const auto walked = journal.walk([&](const dlo::Entry& entry) -> Result<void> {
     fates.note(entry);
     if (fates.known_ && entry.sequence >= from) fates.known_ = replay.apply(entry).has_value();

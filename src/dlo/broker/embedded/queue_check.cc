@@ -192,6 +192,7 @@ Result<QueueCheck> check_queues(FileSystem& files) {
   const std::uint64_t from = check.checkpoint ? (*checkpoint)->position.sequence : 0;
   Replay replay(holdings);
   Inspection journal(files);
+  if (check.checkpoint) journal.goes_on_from = (*checkpoint)->position;
   const auto walked = journal.walk([&](const Entry& entry) -> Result<void> {
     if (!known || entry.sequence < from) return {};
     const auto applied = replay.apply(entry);
@@ -215,6 +216,11 @@ Result<QueueCheck> check_queues(FileSystem& files) {
     check.damages.push_back(
         {files.describe(segment_file(number)), 0, 0, "The file is missing.", number});
   }
+  const bool is_gone = std::find(gone->begin(), gone->end(), needed) != gone->end();
+  if (check.checkpoint && journal.end_position.segment < needed && !is_gone) {
+    check.damages.push_back({files.describe(segment_file(needed)), 0, 0,
+                             "The segment is damaged from its header on.", needed});
+  }
   if (check.checkpoint) {
     auto cut = cut_short(files, (*checkpoint)->position);
     if (!cut) return cut.error();
@@ -236,7 +242,10 @@ Result<std::vector<Damage>> dump_queues(FileSystem& files,
   Inspection journal(files);
   Dumper dump(files, *fates, journal, each);
   Holdings holdings;  // for the names of queues whose records are gone
-  if (const auto loaded = load_checkpoint(files, holdings); loaded) dump.learn_names(holdings);
+  if (const auto loaded = load_checkpoint(files, holdings); loaded) {
+    dump.learn_names(holdings);
+    if (*loaded) journal.goes_on_from = (*loaded)->position;
+  }
   journal.on_unfinished = [&](const Entry& entry) { dump(entry, true); };
   const auto walked = journal.walk([&](const Entry& entry) -> Result<void> {
     dump(entry);

@@ -275,7 +275,7 @@ Result<void> Repair::mend_headers() {
   for (const auto number : *gone) {
     if (const auto done = write_header(number, OpenMode::create); !done) return done;
   }
-  return {};
+  return files_.sync_names();
 }
 
 Result<void> Repair::write_checkpoint() {
@@ -290,7 +290,9 @@ Result<void> Repair::write_checkpoint() {
   return {};
 }
 
-// Everything is copied before anything is changed.
+// Everything is copied before anything is changed. What a new checkpoint holds can be worked out
+// only as long as the damage shows, so that comes before headers and files that hide some of it. A
+// repair that is interrupted leaves damage that the next one finds, wherever it was.
 Result<void> Repair::carry_out() {
   for (const Damage& each : report.damages) {
     if (const auto done = copy_aside(each); !done) return done;
@@ -305,8 +307,8 @@ Result<void> Repair::carry_out() {
     return done;
   }
   if (const auto done = files_.sync_names(); !done) return done;
-  if (const auto done = mend_headers(); !done) return done;
-  return write_checkpoint();
+  if (const auto done = write_checkpoint(); !done) return done;
+  return mend_headers();
 }
 
 void tell(std::string& out, const char* word, const QueueRepair::Message& message) {
