@@ -87,6 +87,12 @@ int queue_fsck(Context& context) {
                 << " bytes are not whole and will be cut off: a write that a crash interrupted, "
                    "which nobody was told of; or, if the disk was damaged afterwards, what was "
                    "acknowledged last\n";
+    if (check->unfinished_records > 0) {
+      context.out << "          " << check->unfinished_records
+                  << " whole records lie behind the first of these bytes and will be cut off with "
+                     "them: no sync is known that covers what comes before. Opening leaves a copy "
+                     "beside the journal; 'dlo queue dump' shows them until then\n";
+    }
   }
   std::uint64_t unreadable = 0;
   for (const auto& queue : check->queues) {

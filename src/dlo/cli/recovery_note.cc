@@ -12,6 +12,11 @@ void tell_recovery(std::ostream& err, const std::string& data, const RecoveryRep
       << " on, were not whole and were cut off. A crash in the middle of a write leaves such a "
          "piece, and nobody was told that it was kept; but if the disk is damaged, what was sent "
          "last may have been in it. Compare with what its senders know, and look at the disk.";
+  if (report.cut_records > 0) {
+    err << ' ' << report.cut_records
+        << " whole records lay behind the first damaged byte and went with it: no sync is known "
+           "that covered what came before them.";
+  }
   if (!report.cut_copy.empty()) err << " A copy of the piece is in " << report.cut_copy << '.';
   err << '\n';
 }

@@ -72,15 +72,27 @@ Result<std::optional<FoundGroup>> find_group_behind(Segment& segment, std::uint6
   return std::optional<FoundGroup>();
 }
 
-Result<std::uint64_t> synced_below(Segment& segment, std::uint64_t offset) {
-  std::uint64_t highest = 0;
+Result<GroupsBehind> groups_behind(Segment& segment, std::uint64_t offset) {
+  GroupsBehind all;
   while (true) {
-    const auto next = find_group_behind(segment, offset);
-    if (!next) return next.error();
-    if (!*next) return highest;
-    const format::GroupHeader& header = (*next)->header;
-    highest = std::max(highest, header.group - header.unsynced);
-    offset = (*next)->offset + format::group_header_size + header.size;
+    // As a rule the next one lies right there, and nothing has to be searched for.
+    auto next = std::optional(FoundGroup{format::aligned(offset), {}});
+    auto here = read_group(segment, next->offset);
+    if (!here) return here.error();
+    if (here->valid()) {
+      next->header = here->header;
+    } else {
+      auto found = find_group_behind(segment, offset);
+      if (!found) return found.error();
+      next = *found;
+    }
+    if (!next) return all;
+    const format::GroupHeader& header = next->header;
+    if (!all.first) all.first = *next;
+    all.synced_below = std::max(all.synced_below, header.group - header.unsynced);
+    all.records += header.records;
+    offset = next->offset + format::group_header_size + header.size;
+    all.end = offset;
   }
 }
 

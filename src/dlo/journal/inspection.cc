@@ -191,16 +191,15 @@ Result<bool> Inspection::Walk::held_seal(Segment& segment, std::uint64_t offset,
 /// Where to go on: behind what is damaged, or the end of the segment.
 Result<std::uint64_t> Inspection::Walk::at_damage(Segment& segment, std::uint64_t offset,
                                                   bool last) {
-  const auto behind = find_group_behind(segment, offset);
+  const auto behind = groups_behind(segment, offset);
   if (!behind) return behind.error();
-  if (*behind) {
-    const auto& next = **behind;
-    const auto synced = synced_below(segment, offset);
-    if (!synced) return synced.error();
-    // What is behind such a hole was never acknowledged, and is cut when the journal is opened.
-    const bool unsynced = last && last_group_ && last_group_->group + 1 >= *synced;
+  if (behind->first) {
+    const auto& next = *behind->first;
+    // No sync is known that covers it or what is behind it: all of it is cut at the next opening.
+    const bool unsynced = last && last_group_ && last_group_->group + 1 >= behind->synced_below;
     if (unsynced) {
-      to_.unfinished += next.offset - offset;
+      to_.unfinished += behind->end - offset;
+      to_.unfinished_records += behind->records;
       const auto shown = show_unfinished(segment, offset);
       return shown ? Result<std::uint64_t>(segment.size.load()) : shown.error();
     }

@@ -89,8 +89,9 @@ class Inspection {
   std::uint64_t groups = 0;
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  bool sealed = false;           // the last stop was clean
-  std::uint64_t unfinished = 0;  // bytes of a last group that a crash cut short: no damage
+  bool sealed = false;                   // the last stop was clean
+  std::uint64_t unfinished = 0;          // last bytes that a crash left in pieces: no damage
+  std::uint64_t unfinished_records = 0;  // whole ones in them, which are cut off as well
   std::vector<Damage> damages;
   std::vector<Damage> quarantined;  // was damaged, and has been set aside since
   std::optional<Error>

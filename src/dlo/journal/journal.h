@@ -60,7 +60,8 @@ struct RecoveryReport {
   std::uint64_t records = 0;  // read back
   // Of a group that a crash left unfinished. It was never acknowledged, unless it was damaged
   // afterwards: that nobody can tell.
-  std::uint64_t cut_bytes = 0;
+  std::uint64_t cut_bytes = 0;    // up to the end of the last whole group behind it
+  std::uint64_t cut_records = 0;  // whole ones behind it, which went with it
   std::string cut_file;
   std::uint64_t cut_offset = 0;
   std::string cut_copy;  // a file with what was cut off; empty: there is none

@@ -55,7 +55,10 @@ class Walk {
   Result<void> walk(Segment& segment, bool last);
   Result<void> replay(const ReadGroup& group, Segment& segment, std::uint64_t offset);
   Result<void> at_damage(Segment& segment, std::uint64_t offset, bool last);
-  Result<void> cut_off(Segment& segment, std::uint64_t offset, bool begun);
+  Result<void> cut_off(Segment& segment, std::uint64_t offset, const GroupsBehind& behind);
+  Result<void> end_log(Segment& segment, std::uint64_t offset);
+  void report_cut(Segment& segment, std::uint64_t offset, std::uint64_t size,
+                  std::uint64_t records);
   Result<void> only_zeros_behind(Segment& segment, std::uint64_t offset, bool last);
   std::string keep_copy(Segment& segment, std::uint64_t offset);
   [[nodiscard]] bool continues(const format::GroupHeader& header) const noexcept;
@@ -167,41 +170,48 @@ Result<void> Walk::replay(const ReadGroup& group, Segment& segment, std::uint64_
 /// Nothing valid at `offset`: the end of the segment, the end of the log, a write that a crash
 /// interrupted, or damage. Only the last is an error.
 Result<void> Walk::at_damage(Segment& segment, std::uint64_t offset, bool last) {
-  const auto behind = find_group_behind(segment, offset);
+  const auto behind = groups_behind(segment, offset);
   if (!behind) return behind.error();
-  if (*behind) {
-    // Later groups say how far back the unsynced part began when they were written.
-    const auto synced = synced_below(segment, offset);
-    if (!synced) return synced.error();
-    if (!last || end_.next_group < *synced) {
-      const FoundGroup& next = **behind;
-      return corruption(files_, segment.number, offset,
-                        "A group of records is damaged: " + std::to_string(next.offset - offset) +
-                            " bytes with records " + std::to_string(end_.next_sequence) + " to " +
-                            std::to_string(next.header.first_sequence - 1) + ".");
-    }
+  // Later groups say how far back the unsynced part began when they were written.
+  if (behind->first && (!last || end_.next_group < behind->synced_below)) {
+    const FoundGroup& next = *behind->first;
+    return corruption(files_, segment.number, offset,
+                      "A group of records is damaged: " + std::to_string(next.offset - offset) +
+                          " bytes with records " + std::to_string(end_.next_sequence) + " to " +
+                          std::to_string(next.header.first_sequence - 1) + ".");
   }
   // Behind a seal the file ends with the second one; without that it was never written.
   const bool was_sealed = report_.clean && segment.size - offset == format::second_seal_size;
   if (!last || was_sealed) return only_zeros_behind(segment, offset, last);
-  return cut_off(segment, offset, behind->has_value());
+  return cut_off(segment, offset, *behind);
 }
 
-/// The log ends here; `begun`: what lies behind its end is known to be of a write that was begun.
-Result<void> Walk::cut_off(Segment& segment, std::uint64_t offset, bool begun) {
+/// The log ends here, and `behind` goes with what is damaged: nobody knows that it was synced.
+Result<void> Walk::cut_off(Segment& segment, std::uint64_t offset, const GroupsBehind& behind) {
   std::string rest(std::min<std::uint64_t>(segment.size - offset, largest_copy), '\0');
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();
   rest.resize(rest.find_last_not_of('\0') + 1);
   const auto end = chained_ ? std::optional(end_) : std::nullopt;
-  const auto size = begun_group(rest, segment.number, end);
-  if (size || begun) {
-    cut_ = true;
-    report_.cut_file = files_.describe(segment_file(segment.number));
-    report_.cut_offset = offset;
-    report_.cut_bytes = size ? std::min(*size, segment.size - offset) : rest.size();
-    if (!read_only_) report_.cut_copy = keep_copy(segment, offset);
+  const auto begun = begun_group(rest, segment.number, end);
+  if (begun || behind.first) {
+    const auto known = std::max(behind.end, offset + begun.value_or(0));
+    report_cut(segment, offset, std::min(known, segment.size.load()) - offset, behind.records);
   }
+  return end_log(segment, offset);
+}
+
+void Walk::report_cut(Segment& segment, std::uint64_t offset, std::uint64_t size,
+                      std::uint64_t records) {
+  cut_ = true;
+  report_.cut_file = files_.describe(segment_file(segment.number));
+  report_.cut_offset = offset;
+  report_.cut_bytes = size;
+  report_.cut_records = records;
+  if (!read_only_) report_.cut_copy = keep_copy(segment, offset);
+}
+
+Result<void> Walk::end_log(Segment& segment, std::uint64_t offset) {
   if (read_only_ || offset == segment.size) return {};
   // Whatever lies behind the end must never be taken for a part of the log later on.
   auto done = segment.file->truncate(offset);
@@ -243,7 +253,10 @@ Result<void> Walk::only_zeros_behind(Segment& segment, std::uint64_t offset, boo
   if (!got) return got.error();
   const std::size_t at = rest.find_first_not_of('\0');
   if (at == std::string::npos) return {};
-  if (last && is_torn_seal(rest, segment.number, end_)) return cut_off(segment, offset, true);
+  if (last && is_torn_seal(rest, segment.number, end_)) {
+    report_cut(segment, offset, rest.find_last_not_of('\0') + 1, 0);
+    return end_log(segment, offset);
+  }
   return corruption(files_, segment.number, offset + at, "There are bytes behind the last group.");
 }
 

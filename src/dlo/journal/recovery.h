@@ -49,9 +49,14 @@ struct FoundGroup {
   journal_format::GroupHeader header;
 };
 
-/// Every group below this number is known to have been synced, by what any valid group behind
-/// `offset` says. 0: there is none.
-[[nodiscard]] Result<std::uint64_t> synced_below(Segment& segment, std::uint64_t offset);
+/// All valid groups of a segment behind some place.
+struct GroupsBehind {
+  std::optional<FoundGroup> first;
+  std::uint64_t synced_below = 0;  // groups with smaller numbers are known to have been synced
+  std::uint64_t records = 0;       // in all of them
+  std::uint64_t end = 0;           // offset behind the last one
+};
+[[nodiscard]] Result<GroupsBehind> groups_behind(Segment& segment, std::uint64_t offset);
 
 /// The first valid group of this segment's epoch behind `offset`, if there is any.
 [[nodiscard]] Result<std::optional<FoundGroup>> find_group_behind(Segment& segment,

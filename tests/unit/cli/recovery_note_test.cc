@@ -28,6 +28,14 @@ TEST(RecoveryNote, SaysWhichBytesOfWhichFileWereCutOffAndWhatThatMeans) {
   EXPECT_THAT(told(report), HasSubstr("A copy of the piece is in dlo-data/queues/cut-"));
 }
 
+TEST(RecoveryNote, SaysHowManyWholeRecordsWereCutOffWithADamagedOne) {
+  RecoveryReport report;
+  report.cut_bytes = 2608;
+  EXPECT_THAT(told(report), Not(HasSubstr("whole records")));
+  report.cut_records = 7;
+  EXPECT_THAT(told(report), HasSubstr("7 whole records lay behind the first damaged byte"));
+}
+
 TEST(RecoveryNote, PromisesAtTheEndWhatWasAcknowledgedSinceSomethingWasCut) {
   RecoveryReport report;
   EXPECT_STREQ(cli::what_is_kept(report), "Everything acknowledged");

@@ -99,6 +99,29 @@ TEST_F(JournalTest, DamageInTheLastGroupOfAnUncleanStopIsCutAndReported) {
   EXPECT_EQ(bodies(), (std::vector<std::string>{"first", "third"}));
 }
 
+// As a power cut loses unsynced pages out of order, and as damage looks that came later.
+TEST_F(JournalTest, WholeGroupsBehindADamagedOneThatWasNotSyncedAreCutWithItAndCounted) {
+  open();
+  append_durable("first");
+  for (const char* body : {"lost", "whole", "whole as well"}) must(journal_->written(append(body)));
+  journal_.reset();
+  const std::string name = must(disk_->list()).front();
+  auto& bytes = disk_->bytes(name);
+  const auto begin = bytes.find("lost") - 48 - 9;
+  const auto end = bytes.find("whole as well") + 13;
+  bytes[bytes.find("lost")] ^= 1;
+  Inspection inspection(*disk_);
+  must(inspection.walk([](const Entry&) { return Result<void>{}; }));
+  EXPECT_TRUE(inspection.damages.empty());
+  EXPECT_EQ(inspection.unfinished, end - begin);
+  EXPECT_EQ(inspection.unfinished_records, 2U);
+  open();
+  EXPECT_EQ(bodies(), std::vector<std::string>{"first"});
+  EXPECT_EQ(report_.cut_bytes, end - begin);
+  EXPECT_EQ(report_.cut_records, 2U);
+  EXPECT_NE(report_.cut_copy, "");
+}
+
 TEST_F(JournalTest, WhatIsCutOffIsKeptAndReportedWhereverItWasDamaged) {
   open();
   append_durable("first");

@@ -209,6 +209,7 @@ Result<QueueCheck> check_queues(FileSystem& files) {
   check.bytes = journal.bytes;
   check.clean = journal.sealed;
   check.unfinished = journal.unfinished;
+  check.unfinished_records = journal.unfinished_records;
   const auto needed = check.checkpoint ? (*checkpoint)->position.segment : 1;
   const auto gone = missing_segments(files, needed, check.checkpoint);
   if (!gone) return gone.error();

@@ -24,9 +24,10 @@ struct QueueCheck {
   std::uint64_t groups = 0;
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t verified = 0;  // messages whose state and body were read and are whole
-  bool clean = false;          // the last stop was in good order
-  std::uint64_t unfinished = 0;
+  std::uint64_t verified = 0;            // messages whose state and body were read and are whole
+  bool clean = false;                    // the last stop was in good order
+  std::uint64_t unfinished = 0;          // bytes at the end that will be cut off,
+  std::uint64_t unfinished_records = 0;  // and whole records in them
   bool checkpoint = false;
   std::vector<Queue> queues;
   std::vector<Damage> damages;
