@@ -25,35 +25,52 @@ T get(const char* from, std::size_t at) noexcept {
   return value;
 }
 
-}  // namespace
-
-std::string encode(const SegmentHeader& header) {
-  std::string bytes(segment_header_size, '\0');
-  std::memcpy(bytes.data(), segment_magic.data(), segment_magic.size());
-  put(bytes.data(), 8, version);
-  put(bytes.data(), 16, header.number);
-  put(bytes.data(), 24, header.first_sequence);
-  put(bytes.data(), 32, header.first_group);
-  put(bytes.data(), 40, header.previous_crc);
-  put(bytes.data(), 12, crc32c(0, std::string_view(bytes).substr(16)));
-  return bytes;
+/// From version 2 on it covers the version, too, so that damage cannot pass for a newer one.
+std::uint32_t header_crc(std::string_view bytes, std::uint32_t of_version) noexcept {
+  const auto crc = crc32c(0, bytes.substr(16, segment_header_size - 16));
+  return of_version == 1 ? crc : crc32c(crc, bytes.substr(8, 4));
 }
 
+/// What a file claims, if it is a segment at all.
 std::optional<std::uint32_t> claimed_version(std::string_view bytes) noexcept {
   if (bytes.size() < segment_header_size) return std::nullopt;
   if (bytes.substr(0, segment_magic.size()) != segment_magic) return std::nullopt;
   return get<std::uint32_t>(bytes.data(), 8);
 }
 
+}  // namespace
+
+std::string encode(const SegmentHeader& header) {
+  std::string bytes(segment_header_size, '\0');
+  std::memcpy(bytes.data(), segment_magic.data(), segment_magic.size());
+  put(bytes.data(), 8, header.version);
+  put(bytes.data(), 16, header.number);
+  put(bytes.data(), 24, header.first_sequence);
+  put(bytes.data(), 32, header.first_group);
+  put(bytes.data(), 40, header.previous_crc);
+  put(bytes.data(), 44, header.nonce);
+  put(bytes.data(), 12, header_crc(bytes, header.version));
+  return bytes;
+}
+
+std::optional<std::uint32_t> newer_version(std::string_view bytes) noexcept {
+  const auto claimed = claimed_version(bytes);
+  if (!claimed || *claimed <= version) return std::nullopt;
+  const bool whole = get<std::uint32_t>(bytes.data(), 12) == header_crc(bytes, *claimed);
+  return whole ? claimed : std::nullopt;
+}
+
 std::optional<SegmentHeader> decode_segment(std::string_view bytes) noexcept {
-  if (claimed_version(bytes) != version) return std::nullopt;
-  const auto checked = bytes.substr(16, segment_header_size - 16);
-  if (get<std::uint32_t>(bytes.data(), 12) != crc32c(0, checked)) return std::nullopt;
+  const auto claimed = claimed_version(bytes);
+  if (!claimed || *claimed == 0 || *claimed > version) return std::nullopt;
+  if (get<std::uint32_t>(bytes.data(), 12) != header_crc(bytes, *claimed)) return std::nullopt;
   SegmentHeader header;
+  header.version = *claimed;
   header.number = get<std::uint64_t>(bytes.data(), 16);
   header.first_sequence = get<std::uint64_t>(bytes.data(), 24);
   header.first_group = get<std::uint64_t>(bytes.data(), 32);
   header.previous_crc = get<std::uint32_t>(bytes.data(), 40);
+  if (header.version > 1) header.nonce = get<std::uint32_t>(bytes.data(), 44);
   return header;
 }
 

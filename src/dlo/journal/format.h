@@ -11,27 +11,39 @@ namespace dlo::journal_format {
 // The bytes on disk. FORMAT.md beside this file is the description; these are its constants.
 // All numbers are little endian.
 
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;  // and 1 is read
 inline constexpr std::size_t segment_header_size = 64;
 inline constexpr std::size_t group_header_size = 48;
 inline constexpr std::size_t record_header_size = 9;
 inline constexpr std::size_t group_alignment = 16;
 
 struct SegmentHeader {
-  std::uint64_t number = 0;          // its epoch: numbers are never used twice
+  std::uint64_t number = 0;          // never used twice
   std::uint64_t first_sequence = 0;  // of the first record in it
   std::uint64_t first_group = 0;
   std::uint32_t previous_crc = 0;  // of the last group of the segment before
+  std::uint32_t nonce = 0;         // of this life of the file; version 1 has none
+  std::uint32_t version = journal_format::version;
+
+  /// What all groups of this life carry. Half of it can be guessed by whoever chooses what is
+  /// written; the other half cannot, so nothing that an earlier life wrote is taken for a group.
+  [[nodiscard]] std::uint64_t epoch() const noexcept {
+    return number ^ (std::uint64_t{nonce} << 32U);
+  }
 };
+/// Whether groups of this epoch may belong to the segment, by the half that is known.
+[[nodiscard]] constexpr bool is_epoch_of(std::uint64_t epoch, std::uint64_t segment) noexcept {
+  return static_cast<std::uint32_t>(epoch) == static_cast<std::uint32_t>(segment);
+}
 [[nodiscard]] std::string encode(const SegmentHeader& header);
 /// Empty if magic, version or checksum are wrong.
 [[nodiscard]] std::optional<SegmentHeader> decode_segment(std::string_view bytes) noexcept;
-/// The version a file claims to have, if it is a segment at all.
-[[nodiscard]] std::optional<std::uint32_t> claimed_version(std::string_view bytes) noexcept;
+/// The version of a whole header that this program cannot read yet. A damaged one is of none.
+[[nodiscard]] std::optional<std::uint32_t> newer_version(std::string_view bytes) noexcept;
 
 struct GroupHeader {
   std::uint32_t crc = 0;    // over every record header and the rest of this header
-  std::uint64_t epoch = 0;  // number of the segment it belongs to
+  std::uint64_t epoch = 0;  // of the segment it belongs to
   std::uint64_t group = 0;  // counts groups, without a gap
   std::uint64_t first_sequence = 0;
   std::uint32_t records = 0;

@@ -38,7 +38,7 @@ Result<ReadGroup> read_group(Segment& segment, std::uint64_t offset) {
   if (!got) return got.error();
   if (*got < head.size()) return group;
   const auto header = format::decode_group(head);
-  if (!header || header->epoch != segment.number || header->records == 0) return group;
+  if (!header || header->epoch != segment.epoch || header->records == 0) return group;
   if (offset + head.size() + header->size > segment.size) return group;
   // The padding up to the next group belongs to this one: a flip there is damage as well.
   const std::size_t padded = format::aligned(head.size() + header->size);
@@ -53,7 +53,12 @@ Result<ReadGroup> read_group(Segment& segment, std::uint64_t offset) {
   return group;
 }
 
-Result<std::optional<FoundGroup>> find_group_behind(Segment& segment, std::uint64_t offset) {
+namespace {
+
+/// The first valid group behind `offset` whose epoch is one of those that are asked for.
+template <typename Wanted>
+Result<std::optional<FoundGroup>> find_group(Segment& segment, std::uint64_t offset,
+                                             const Wanted& wanted) {
   constexpr std::size_t window = 1U << 20U;
   std::string bytes(window + format::group_header_size, '\0');
   for (std::uint64_t base = format::aligned(offset); base < segment.size; base += window) {
@@ -63,13 +68,36 @@ Result<std::optional<FoundGroup>> find_group_behind(Segment& segment, std::uint6
     for (std::size_t at = 0; at < window && at + format::group_header_size <= view.size();
          at += format::group_alignment) {
       const auto header = format::decode_group(view.substr(at, format::group_header_size));
-      if (!header || header->epoch != segment.number) continue;
+      if (!header || !wanted(header->epoch)) continue;
       auto whole = read_group(segment, base + at);
       if (!whole) return whole.error();
       if (whole->valid()) return std::optional(FoundGroup{base + at, whole->header});
     }
   }
   return std::optional<FoundGroup>();
+}
+
+}  // namespace
+
+Result<std::optional<FoundGroup>> find_group_behind(Segment& segment, std::uint64_t offset) {
+  return find_group(segment, offset, [&](std::uint64_t epoch) { return epoch == segment.epoch; });
+}
+
+Result<bool> learn_epoch(Segment& segment) {
+  std::string first(format::group_header_size, '\0');
+  const auto got = segment.file->read_at(format::segment_header_size, first.data(), first.size());
+  if (!got) return got.error();
+  const auto header = format::decode_group(std::string_view(first).substr(0, *got));
+  // Where the first group lies no record ever does, so this is what an earlier life began with.
+  if (header && !format::is_epoch_of(header->epoch, segment.number)) return false;
+  const auto found = find_group(segment, 0, [&](std::uint64_t epoch) {
+    if (!format::is_epoch_of(epoch, segment.number)) return false;
+    segment.epoch = epoch;
+    return true;
+  });
+  if (!found) return found.error();
+  if (!*found) segment.epoch = segment.number;
+  return found->has_value();
 }
 
 Result<GroupsBehind> groups_behind(Segment& segment, std::uint64_t offset) {

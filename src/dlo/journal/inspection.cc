@@ -236,12 +236,12 @@ Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64
   std::optional<LogEnd> after;
   if (last_group_)
     after = LogEnd{expected_.value_or(0), last_group_->group + 1, last_group_->crc, 0};
-  if (last && after && is_torn_seal(rest, segment.number, *after)) {
+  if (last && after && is_torn_seal(rest, segment.epoch, *after)) {
     to_.unfinished += end;
     return segment.size.load();
   }
   if (last && !ends_here(rest.size())) {
-    const auto begun = begun_group(rest, segment.number, after);
+    const auto begun = begun_group(rest, segment.epoch, after);
     if (begun) to_.unfinished += std::min(*begun, segment.size - offset);
     const auto shown = begun ? show_unfinished(segment, offset) : Result<void>{};
     return shown ? Result<std::uint64_t>(segment.size.load()) : shown.error();
@@ -263,14 +263,17 @@ Result<bool> Inspection::Walk::is_used(Segment& segment) {
   const auto got = segment.file->read_at(0, head.data(), head.size());
   if (!got) return got.error();
   head.resize(*got);
+  if (const auto newer = format::newer_version(head)) {
+    return of_newer(to_.files_.describe(segment_file(segment.number)), *newer);
+  }
   const auto header = format::decode_segment(head);
   if (header && header->number == segment.number) {
+    segment.epoch = header->epoch();
     first_in_[segment.number] = header->first_sequence;
     return true;
   }
-  const auto behind = find_group_behind(segment, 0);
-  if (!behind) return behind.error();
-  if (!*behind) return false;
+  const auto used = learn_epoch(segment);
+  if (!used || !*used) return used;
   note_header(segment, "The segment header is damaged.");
   return true;
 }
@@ -333,7 +336,7 @@ Result<void> Inspection::walk(const Journal::Visitor& visit,
     const auto number = segment_number(name);
     if (!number) continue;
     auto segment = std::make_shared<Segment>();
-    segment->number = *number;
+    segment->number = segment->epoch = *number;
     auto file = files_.open(name, OpenMode::read_only);
     if (!file) return file.error();
     segment->file = std::move(*file);
@@ -364,6 +367,11 @@ Result<void> Inspection::walk(const Journal::Visitor& visit,
 std::uint64_t Inspection::first_in(std::uint64_t segment) const noexcept {
   const auto found = first_in_.find(segment);
   return found == first_in_.end() ? 0 : found->second;
+}
+
+std::uint64_t Inspection::epoch_of(std::uint64_t segment) const {
+  const auto found = segments_->find(segment);
+  return found ? found->epoch : segment;
 }
 
 bool Inspection::is_damaged(const Location& at) const noexcept {

@@ -78,6 +78,9 @@ class Inspection {
   /// The sequence of the first whole record of a segment, after `walk`; 0: there is none.
   [[nodiscard]] std::uint64_t first_in(std::uint64_t segment) const noexcept;
 
+  /// What the groups of a segment carry, after `walk`, if any of them is whole.
+  [[nodiscard]] std::uint64_t epoch_of(std::uint64_t segment) const;
+
   /// Whether a place lies in what has been found damaged so far; in what has been set aside.
   [[nodiscard]] bool is_damaged(const Location& at) const noexcept;
   [[nodiscard]] bool is_set_aside(const Location& at) const noexcept;

@@ -52,6 +52,9 @@ struct JournalOptions {
   std::size_t background_at = 64U << 10U;     // from this size on the journal's own thread syncs
   std::size_t spare_segments = 1;             // emptied segments kept for reuse
   bool prepare_ahead = true;                  // a thread that readies the next segment
+  // Drawn for every life of a segment; nobody who chooses what is appended may guess it. Without
+  // one, bytes of a record in a segment that is used again could be taken for a group.
+  std::function<std::uint32_t()> nonce;
 };
 
 /// What opening found. Everything here is worth telling the operator.

@@ -56,8 +56,7 @@ Result<void> Log::start(const std::optional<JournalPosition>& from, const Visito
   if (!segment) return segment.error();
   active_ = std::move(*segment);
   first_in_it_ = next_sequence_;
-  const std::string header = format::encode(
-      format::SegmentHeader{active_->number, next_sequence_, next_group_, previous_crc_});
+  const std::string header = header_of_active();
   auto written = files_.sync_names();
   if (written) written = active_->file->write_at(0, header);
   if (written) written = active_->file->sync();
@@ -67,6 +66,12 @@ Result<void> Log::start(const std::optional<JournalPosition>& from, const Visito
   open_group();
   background_ = std::thread([this] { background(); });
   return {};
+}
+
+std::string Log::header_of_active() const {
+  return format::encode(
+      format::SegmentHeader{active_->number, next_sequence_, next_group_, previous_crc_,
+                            static_cast<std::uint32_t>(active_->epoch >> 32U)});
 }
 
 Result<void> Log::usable() const {
@@ -108,7 +113,7 @@ void Log::open_group() {
 void Log::close_group() {
   if (group_records_ == 0) return;
   format::GroupHeader header;
-  header.epoch = active_->number;
+  header.epoch = active_->epoch;
   header.group = next_group_;
   header.first_sequence = next_sequence_ - group_records_;
   header.records = group_records_;
@@ -138,10 +143,7 @@ Result<void> Log::next_segment(std::uint64_t room) {
   first_in_it_ = next_sequence_;
   next_asked_ = false;
   group_offset_ = format::segment_header_size;
-  pieces_.push_back({active_, 0,
-                     format::encode(format::SegmentHeader{active_->number, next_sequence_,
-                                                          next_group_, previous_crc_}),
-                     0, 0, 0});
+  pieces_.push_back({active_, 0, header_of_active(), 0, 0, 0});
   return {};
 }
 

@@ -55,6 +55,7 @@ class Log final : public Journal {
   };
   using Lock = std::unique_lock<std::mutex>;
 
+  [[nodiscard]] std::string header_of_active() const;  // with nothing in it yet
   void open_group();
   void close_group();
   void place(const NewRecord& record, std::uint32_t crc);

@@ -79,7 +79,7 @@ Result<void> Walk::look_at(const std::string& name, std::uint64_t number) {
   auto file = files_.open(name, read_only_ ? OpenMode::read_only : OpenMode::read_write);
   if (!file) return file.error();
   auto segment = std::make_shared<Segment>();
-  segment->number = number;
+  segment->number = segment->epoch = number;
   segment->file = std::move(*file);
   const auto size = segment->file->size();
   if (!size) return size.error();
@@ -88,20 +88,18 @@ Result<void> Walk::look_at(const std::string& name, std::uint64_t number) {
   const auto got = segment->file->read_at(0, head.data(), head.size());
   if (!got) return got.error();
   head.resize(*got);
-  if (const auto claimed = format::claimed_version(head); claimed && *claimed > format::version) {
-    return Error{Code::refused, "journal.open",
-                 files_.describe(name) + " has format version " + std::to_string(*claimed) +
-                     "; this program reads up to " + std::to_string(format::version) +
-                     ". Use a newer dlo. Nothing was changed."};
+  if (const auto newer = format::newer_version(head)) {
+    return of_newer(files_.describe(name), *newer);
   }
   const auto header = format::decode_segment(head);
   if (header && header->number == number) {
+    segment->epoch = header->epoch();
     segments_.adopt(std::move(segment));
     return {};
   }
-  const auto behind = find_group_behind(*segment, 0);
-  if (!behind) return behind.error();
-  if (*behind) return corruption(files_, number, 0, "The segment header is damaged.");
+  const auto used = learn_epoch(*segment);
+  if (!used) return used.error();
+  if (*used) return corruption(files_, number, 0, "The segment header is damaged.");
   unwritten_.push_back(number);
   return {};
 }
@@ -193,7 +191,7 @@ Result<void> Walk::cut_off(Segment& segment, std::uint64_t offset, const GroupsB
   if (!got) return got.error();
   rest.resize(rest.find_last_not_of('\0') + 1);
   const auto end = chained_ ? std::optional(end_) : std::nullopt;
-  const auto begun = begun_group(rest, segment.number, end);
+  const auto begun = begun_group(rest, segment.epoch, end);
   if (begun || behind.first) {
     const auto known = std::max(behind.end, offset + begun.value_or(0));
     report_cut(segment, offset, std::min(known, segment.size.load()) - offset, behind.records);
@@ -253,7 +251,7 @@ Result<void> Walk::only_zeros_behind(Segment& segment, std::uint64_t offset, boo
   if (!got) return got.error();
   const std::size_t at = rest.find_first_not_of('\0');
   if (at == std::string::npos) return {};
-  if (last && is_torn_seal(rest, segment.number, end_)) {
+  if (last && is_torn_seal(rest, segment.epoch, end_)) {
     report_cut(segment, offset, rest.find_last_not_of('\0') + 1, 0);
     return end_log(segment, offset);
   }
@@ -317,11 +315,18 @@ Result<LogEnd> Walk::run() {
 
 }  // namespace
 
-std::optional<std::uint64_t> begun_group(std::string_view bytes, std::uint64_t segment,
+Error of_newer(const std::string& file, std::uint32_t version) {
+  return Error{Code::refused, "journal.open",
+               file + " has format version " + std::to_string(version) +
+                   "; this program reads up to " + std::to_string(format::version) +
+                   ". Use a newer dlo. Nothing was changed."};
+}
+
+std::optional<std::uint64_t> begun_group(std::string_view bytes, std::uint64_t epoch,
                                          const std::optional<LogEnd>& after) noexcept {
   const auto group = format::read_group_header(bytes);
   if (!group) return std::nullopt;
-  const bool named = format::decode_group(bytes) && group->epoch == segment;
+  const bool named = format::decode_group(bytes) && group->epoch == epoch;
   // What a recycled file still holds cannot go on where this log ended.
   const bool follows =
       after && group->group == after->next_group && group->previous_crc == after->previous_crc;

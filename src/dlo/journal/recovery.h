@@ -26,11 +26,13 @@ struct LogEnd {
                                      const Journal::Visitor& visit, RecoveryReport& report,
                                      bool read_only = false);
 
+/// A segment that a newer program wrote is not for this one to judge.
+[[nodiscard]] Error of_newer(const std::string& file, std::uint32_t version);
+
 /// How long a group was to be that begins with these bytes of a segment, if one does: its magic
 /// and epoch say so, or, should these be damaged, that it continues what ended `after`; or, should
 /// its header be gone, one of its records, and then as far as that one.
-[[nodiscard]] std::optional<std::uint64_t> begun_group(std::string_view bytes,
-                                                       std::uint64_t segment,
+[[nodiscard]] std::optional<std::uint64_t> begun_group(std::string_view bytes, std::uint64_t epoch,
                                                        const std::optional<LogEnd>& after) noexcept;
 
 /// One group read from a segment, or why it is none.
@@ -57,6 +59,10 @@ struct GroupsBehind {
   std::uint64_t end = 0;           // offset behind the last one
 };
 [[nodiscard]] Result<GroupsBehind> groups_behind(Segment& segment, std::uint64_t offset);
+
+/// Of a segment whose header is not its own: whether it was written to in this life, and if so, the
+/// epoch, by its groups. False: it was only readied, whatever earlier lives left in it.
+[[nodiscard]] Result<bool> learn_epoch(Segment& segment);
 
 /// The first valid group of this segment's epoch behind `offset`, if there is any.
 [[nodiscard]] Result<std::optional<FoundGroup>> find_group_behind(Segment& segment,

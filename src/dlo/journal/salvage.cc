@@ -72,7 +72,7 @@ class Stretch {
   /// Takes out what can be told of the group at `at`; answers where the next may begin.
   std::size_t group(std::size_t at, std::optional<std::uint64_t>& sequence) {
     const auto header = format::decode_group(bytes_.substr(at));
-    const bool ours = header && header->epoch == segment_.number;
+    const bool ours = header && header->epoch == segment_.epoch;
     const auto records = outlines(bytes_, at + format::group_header_size);
     // The header may be what is damaged, or what came before may be missing: try both numbers.
     std::optional<std::uint64_t> first = sequence;
@@ -203,7 +203,7 @@ class Stretch {
     auto next = format::aligned(begin_ + at) - begin_;
     for (; next + format::group_header_size <= bytes_.size(); next += format::group_alignment) {
       const auto header = format::decode_group(bytes_.substr(next));
-      if (header && header->epoch == segment_.number) return next;
+      if (header && header->epoch == segment_.epoch) return next;
     }
     return bytes_.size();
   }
@@ -221,9 +221,9 @@ class Stretch {
 namespace {
 
 /// A seal that stands here: every byte of it follows from that, and its filling is zeros.
-std::string seal_at(std::uint64_t segment, const LogEnd& here, std::size_t filling) {
+std::string seal_at(std::uint64_t epoch, const LogEnd& here, std::size_t filling) {
   format::GroupHeader header;
-  header.epoch = segment;
+  header.epoch = epoch;
   header.group = here.next_group;
   header.first_sequence = here.next_sequence;
   header.records = 1;
@@ -254,13 +254,13 @@ bool held_first_seal(const Segment& segment, std::uint64_t begin, const FoundGro
   if (next.offset != format::second_seal_at(begin) || next.header.group == 0) return false;
   const auto heads = format::group_header_size + format::record_header_size;
   const LogEnd here{next.header.first_sequence - 1, next.header.group - 1, previous_crc, 0};
-  const auto seal = seal_at(segment.number, here, next.offset - begin - heads);
+  const auto seal = seal_at(segment.epoch, here, next.offset - begin - heads);
   return format::decode_group(seal)->crc == next.header.previous_crc;
 }
 
-bool is_torn_seal(std::string_view bytes, std::uint64_t segment, const LogEnd& here) {
+bool is_torn_seal(std::string_view bytes, std::uint64_t epoch, const LogEnd& here) {
   if (bytes.size() > format::second_seal_size || all_zeros(bytes)) return false;
-  const std::string whole = seal_at(segment, here, 0).substr(0, bytes.size());
+  const std::string whole = seal_at(epoch, here, 0).substr(0, bytes.size());
   const auto same = static_cast<std::size_t>(
       std::mismatch(bytes.begin(), bytes.end(), whole.begin()).first - bytes.begin());
   const auto first = bytes.find_first_not_of('\0');

@@ -38,7 +38,7 @@ struct Salvaged {
 
 /// Whether this is what a power cut left of the second seal of a clean stop that belongs here:
 /// zeros from some byte on, or up to one.
-[[nodiscard]] bool is_torn_seal(std::string_view bytes, std::uint64_t segment, const LogEnd& here);
+[[nodiscard]] bool is_torn_seal(std::string_view bytes, std::uint64_t epoch, const LogEnd& here);
 
 /// How far these bytes go on with records of a group that came `next` and whose header is gone, and
 /// perhaps its first sector; 0: they do not. What a recycled file still holds has other sequences.

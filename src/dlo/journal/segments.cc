@@ -12,10 +12,11 @@ Result<void> blank_header(File& file) {
   return file.write_at(0, std::string(journal_format::segment_header_size, '\0'));
 }
 
-SegmentPtr segment_of(std::uint64_t number, std::uint64_t size, bool zeroed, std::uint64_t written,
-                      std::unique_ptr<File> file) {
+SegmentPtr segment_of(std::uint64_t number, std::uint64_t epoch, std::uint64_t size, bool zeroed,
+                      std::uint64_t written, std::unique_ptr<File> file) {
   auto segment = std::make_shared<Segment>();
   segment->number = number;
+  segment->epoch = epoch;
   segment->size = size;
   segment->zeroed = zeroed;
   segment->written = written;
@@ -94,6 +95,13 @@ std::optional<Segments::Spare> Segments::take_spare() {
   return spare;
 }
 
+std::uint64_t Segments::new_epoch(std::uint64_t number) const {
+  journal_format::SegmentHeader header;
+  header.number = number;
+  header.nonce = options_.nonce ? options_.nonce() : 0;
+  return header.epoch();
+}
+
 Result<SegmentPtr> Segments::reuse(std::uint64_t number, const Spare& spare) {
   const std::string name = segment_file(number);
   const auto renamed = files_.rename(spare.name, name);
@@ -102,7 +110,8 @@ Result<SegmentPtr> Segments::reuse(std::uint64_t number, const Spare& spare) {
   if (!file) return file.error();
   // Without a valid header a file that was never used cannot be taken for a segment.
   if (const auto blank = blank_header(**file); !blank) return blank.error();
-  return segment_of(number, options_.segment_size, spare.zeroed, spare.written, std::move(*file));
+  return segment_of(number, new_epoch(number), options_.segment_size, spare.zeroed, spare.written,
+                    std::move(*file));
 }
 
 Result<SegmentPtr> Segments::create(std::uint64_t number, std::uint64_t size) {
@@ -116,7 +125,7 @@ Result<SegmentPtr> Segments::create(std::uint64_t number, std::uint64_t size) {
     (void)files_.remove(name);
     return ready.error();
   }
-  return segment_of(number, size, true, 0, std::move(*file));
+  return segment_of(number, new_epoch(number), size, true, 0, std::move(*file));
 }
 
 bool Segments::has_spare() const {

@@ -21,6 +21,7 @@ namespace dlo {
 /// One file of the journal.
 struct Segment {
   std::uint64_t number = 0;
+  std::uint64_t epoch = 0;              // of its groups: the number, and what cannot be guessed
   std::atomic<std::uint64_t> size = 0;  // of the file; grows while others read what is in it
   bool zeroed = false;                  // behind what was written there are only zeros
   // Blocks below were written before, in this life of the file or an earlier one. Those above are
@@ -74,6 +75,7 @@ class Segments {
     std::uint64_t written = 0;
   };
 
+  [[nodiscard]] std::uint64_t new_epoch(std::uint64_t number) const;
   Result<SegmentPtr> reuse(std::uint64_t number, const Spare& spare);
   Result<SegmentPtr> create(std::uint64_t number, std::uint64_t size);
   Result<void> make_spare(const std::string& name);

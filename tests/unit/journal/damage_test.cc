@@ -1,6 +1,9 @@
 // Bytes that changed, and writes that were interrupted.
+#include <cstring>
+
 #include "unit/journal/journal_fixture.h"
 
+#include "dlo/journal/crc32c.h"
 #include "dlo/journal/inspection.h"
 
 namespace dlo {
@@ -225,15 +228,41 @@ TEST_F(JournalTest, OfManyPiecesThatWereCutOffTheLastFewAreKept) {
   EXPECT_NE(copies.back().find("amaged 9"), std::string::npos);
 }
 
-TEST_F(JournalTest, AFutureFormatIsRefused) {
+TEST_F(JournalTest, AFutureFormatIsRefusedByWhoeverLooksAtIt) {
   open();
   append_durable("first");
   journal_.reset();
-  disk_->bytes(must(disk_->list()).front())[8] = 9;
+  auto& bytes = disk_->bytes(must(disk_->list()).front());
+  bytes[8] = 9;
+  const auto crc = crc32c(crc32c(0, std::string_view(bytes).substr(16, 48)), bytes.substr(8, 4));
+  std::memcpy(bytes.data() + 12, &crc, sizeof crc);
   const auto opened = try_open();
+  Inspection inspection(*disk_);
+  const auto walked = inspection.walk([](const Entry&) { return Result<void>{}; });
   ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, Code::refused);
-  EXPECT_NE(opened.error().detail.find("version 9"), std::string::npos);
+  ASSERT_FALSE(walked);
+  for (const Error& error : {opened.error(), walked.error()}) {
+    EXPECT_EQ(error.code, Code::refused);
+    EXPECT_NE(error.detail.find("version 9"), std::string::npos) << error.detail;
+  }
+}
+
+TEST_F(JournalTest, AVersionThatWasDamagedIsDamageAndNoFutureFormat) {
+  open();
+  append_durable("first");
+  journal_.reset();
+  for (int bit = 0; bit < 8; ++bit) {
+    SCOPED_TRACE(bit);
+    auto& bytes = disk_->bytes(must(disk_->list()).front());
+    bytes[8] = static_cast<char>(bytes[8] ^ (1 << bit));
+    const auto opened = try_open();
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, Code::corrupt) << opened.error().detail;
+    Inspection inspection(*disk_);
+    must(inspection.walk([](const Entry&) { return Result<void>{}; }));
+    EXPECT_EQ(inspection.damages.size(), 1U);
+    bytes[8] = static_cast<char>(bytes[8] ^ (1 << bit));
+  }
 }
 
 }  // namespace

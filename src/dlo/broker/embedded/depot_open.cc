@@ -87,9 +87,10 @@ Result<void> Depot::read_back(TimePoint now, RecoveryReport& report) {
   }
   const auto from = *loaded ? std::optional((*loaded)->position) : std::nullopt;
   Replay replay(holdings_);
+  auto options = options_.journal;
+  if (!options.nonce) options.nonce = [] { return std::random_device{}(); };
   auto opened = Journal::open(
-      files_, options_.journal, from, [&](const Entry& entry) { return replay.apply(entry); },
-      report);
+      files_, options, from, [&](const Entry& entry) { return replay.apply(entry); }, report);
   if (!opened) return opened.error();
   if (replay.incarnation != 0) incarnation_ = replay.incarnation;
   journal_ = std::move(*opened);

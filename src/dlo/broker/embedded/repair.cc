@@ -258,6 +258,8 @@ Result<void> Repair::write_header(std::uint64_t segment, OpenMode mode) {
   journal_format::SegmentHeader header;
   header.number = segment;
   header.first_sequence = journal_.first_in(segment);
+  header.nonce = static_cast<std::uint32_t>(journal_.epoch_of(segment) >> 32U);
+  if (header.nonce == 0) header.version = 1;  // as it was, or there is nothing in it
   auto done = (*file)->write_at(0, journal_format::encode(header));
   if (done) done = (*file)->sync();
   return done;
