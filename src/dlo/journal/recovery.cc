@@ -331,7 +331,7 @@ std::optional<std::uint64_t> begun_group(std::string_view bytes, std::uint64_t e
   const bool follows =
       after && group->group == after->next_group && group->previous_crc == after->previous_crc;
   if (named || follows) return format::group_header_size + group->size;
-  const auto records = after ? goes_on_without_header(bytes, after->next_sequence) : 0;
+  const auto records = after ? goes_on_without_header(bytes, after->next_sequence).end : 0;
   return records > 0 ? std::optional<std::uint64_t>(records) : std::nullopt;
 }
 

@@ -267,24 +267,28 @@ bool is_torn_seal(std::string_view bytes, std::uint64_t epoch, const LogEnd& her
   return all_zeros(bytes.substr(same)) || bytes.substr(first) == whole.substr(first);
 }
 
-std::size_t goes_on_without_header(std::string_view bytes, std::uint64_t next) noexcept {
+GoesOn goes_on_without_header(std::string_view bytes, std::uint64_t next) noexcept {
   constexpr std::size_t window = 64U << 10U;  // where the first whole one begins at the latest
   constexpr std::uint64_t lost = format::sector / format::record_header_size;  // before it, at most
   const auto end = std::min(window, bytes.size());
+  std::uint64_t checked = 0;
   for (auto at = format::group_header_size; at + format::record_header_size <= end; ++at) {
     const auto header = format::decode_record(bytes.data() + at);
     const auto behind = bytes.size() - at - format::record_header_size;
     if (header.type == 0 || header.size > behind) continue;
+    // Text of two bytes a letter is full of what may be the length of a record.
+    if (checked + header.size > most_checked) continue;
+    checked += header.size;
     const Outline outline{at, header,
                           crc32c(0, bytes.substr(at + format::record_header_size, header.size))};
     // The first one is where it should be, or nobody knows how many are lost before it.
     const auto most = at == format::group_header_size ? next : next + lost;
     for (auto sequence = next; sequence <= most; ++sequence) {
       const auto crc = format::record_crc(outline.body_crc, sequence, header.type);
-      if (crc == header.crc) return outline.end();
+      if (crc == header.crc) return {outline.end(), checked};
     }
   }
-  return 0;
+  return {0, checked};
 }
 
 Result<std::vector<Salvaged>> salvage(Segment& segment, std::uint64_t begin, std::uint64_t end,

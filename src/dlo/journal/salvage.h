@@ -42,7 +42,12 @@ struct Salvaged {
 
 /// How far these bytes go on with records of a group that came `next` and whose header is gone, and
 /// perhaps its first sector; 0: they do not. What a recycled file still holds has other sequences.
-[[nodiscard]] std::size_t goes_on_without_header(std::string_view bytes,
-                                                 std::uint64_t next) noexcept;
+struct GoesOn {
+  std::size_t end = 0;
+  std::uint64_t checked = 0;  // bytes that were summed up to find out
+};
+[[nodiscard]] GoesOn goes_on_without_header(std::string_view bytes, std::uint64_t next) noexcept;
+/// Whatever lies there, no more than this is summed up: whoever starts waits for it.
+inline constexpr std::uint64_t most_checked = 64U << 20U;
 
 }  // namespace dlo

@@ -1,8 +1,12 @@
 // What a damaged group still holds: every record whose own bytes are whole.
+#include "dlo/journal/salvage.h"
+
 #include <set>
 
 #include "unit/journal/journal_fixture.h"
 
+#include "dlo/journal/crc32c.h"
+#include "dlo/journal/format.h"
 #include "dlo/journal/inspection.h"
 
 namespace dlo {
@@ -98,6 +102,38 @@ TEST_F(SalvageTest, TheLastGroupIsShownThoughItWillBeCutOff) {
       *disk_, small_segments(), {}, [](const Entry&) { return Result<void>{}; }, report));
   EXPECT_EQ(report.records, 1U) << "what was shown was replayed";
   EXPECT_GT(report.cut_bytes, 0U);
+}
+
+// A recycled segment is searched after every unclean stop, and what lies in it is up to senders.
+TEST(ASearchForRecordsWithoutAHeader, ChecksNoMoreThanItMayWhateverLiesThere) {
+  std::string text;
+  while (text.size() < 16U << 20U) {
+    for (const char letter : std::string("the quick brown fox jumps over the lazy dog ")) {
+      text += {letter, '\0'};
+    }
+  }
+  const auto found = goes_on_without_header(text, 7);
+  EXPECT_EQ(found.end, 0U);
+  EXPECT_GT(found.checked, 0U);
+  EXPECT_LE(found.checked, most_checked);
+}
+
+// ... and one that is short is found though long ones were tried in vain before.
+TEST(ASearchForRecordsWithoutAHeader, FindsAShortRecordBehindTextThatLooksLikeLongOnes) {
+  std::string bytes;
+  for (int i = 0; i < 10'000; ++i) bytes += {static_cast<char>('a' + i % 26), '\0'};
+  const auto at = bytes.size();
+  const std::string body = "a record";
+  char header[journal_format::record_header_size];
+  journal_format::encode(
+      journal_format::RecordHeader{static_cast<std::uint32_t>(body.size()),
+                                   journal_format::record_crc(crc32c(0, body), 9, 3), 3},
+      header);
+  bytes.append(header, sizeof header).append(body);
+  const auto end = bytes.size();
+  while (bytes.size() < 16U << 20U) bytes += {'x', '\0'};
+  ASSERT_GT(end, at);
+  EXPECT_EQ(goes_on_without_header(bytes, 7).end, end);
 }
 
 }  // namespace
