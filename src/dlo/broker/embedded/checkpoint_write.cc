@@ -177,7 +177,10 @@ Result<std::uint64_t> write_checkpoint_file(FileSystem& files,
   file->reset();
   if (done) done = files.rename(new_name, file_name);
   if (done) done = files.sync_names();
-  if (!done) return done.error();
+  if (!done) {
+    (void)files.remove(new_name);  // a disk that is full needs the room
+    return done.error();
+  }
   return chunks.size();
 }
 

@@ -254,6 +254,7 @@ class Depot {
 
   // housekeeping
   void housekeep();
+  void wait_for_work(Lock& lock, bool again);
   [[nodiscard]] std::uint64_t checkpoint_interval() const noexcept;
   [[nodiscard]] bool checkpoint_due() const noexcept;
   [[nodiscard]] bool much_is_gone() const noexcept;

@@ -7,6 +7,7 @@
 
 #include "dlo/broker/own_queues.h"
 #include "dlo/core/sealed.h"
+#include "dlo/core/time.h"
 #include "dlo/journal/journal.h"
 
 namespace dlo {
@@ -19,6 +20,8 @@ struct EmbeddedOptions {
   // Slots have 24 bits for the number of a segment; publications end a little earlier.
   std::uint32_t last_segment = 0xFF'FFFF;
   bool housekeeping = true;  // a thread that checkpoints and moves stragglers
+  // What it could not do, for want of room as a rule, it tries again after this time.
+  Millis housekeeping_again{5000};
   // Told when housekeeping begins to fail, the journal takes nothing more, or the disk does not
   // give a message, and why; and, with an empty text, when housekeeping works again. On the thread
   // of housekeeping, with no lock held.

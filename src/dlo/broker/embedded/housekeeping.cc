@@ -70,13 +70,24 @@ void Depot::wait_for_housekeeping(Lock& lock) {
   tidied_.wait_for(lock, Millis{100}, [&] { return stopping_ || keeps_up(); });
 }
 
+/// `again`: something could not be done, for want of room as a rule. It has to be done once there
+/// is some, though nobody writes.
+void Depot::wait_for_work(Lock& lock, bool again) {
+  const auto due = [this] {
+    return stopping_ || checkpoint_due() || broken_ == Broken::seen || !untold_.empty();
+  };
+  if (again) {
+    housekeeping_.wait_for(lock, options_.housekeeping_again, due);
+  } else {
+    housekeeping_.wait(lock, due);
+  }
+}
+
 void Depot::housekeep() {
   Lock lock(mutex_);
+  bool again = false;
   while (!stopping_) {
-    const auto failed = [this] { return broken_ == Broken::seen; };
-    const auto has_to_tell = [this] { return !untold_.empty(); };
-    housekeeping_.wait(lock,
-                       [&] { return stopping_ || checkpoint_due() || failed() || has_to_tell(); });
+    wait_for_work(lock, again);
     if (stopping_) return;
     if (const auto text = std::exchange(untold_, ""); !text.empty()) {
       lock.unlock();
@@ -98,6 +109,7 @@ void Depot::housekeep() {
       options_.on_trouble(trouble);
       lock.lock();
     }
+    again = !done && !broken;
     if (!done) {
       appended_ = 0;
       holdings_.segments().count_dropped_anew();

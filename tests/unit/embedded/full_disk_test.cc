@@ -1,0 +1,49 @@
+// A disk that is full for a while: what could not be done is done once there is room.
+#include <algorithm>
+#include <atomic>
+#include <gtest/gtest.h>
+
+#include "support/eventually.h"
+#include "unit/embedded/shop.h"
+
+namespace dlo::testing {
+namespace {
+
+using Op = FaultFileSystem::Op;
+
+std::size_t segments_on(FaultFileSystem& disk) {
+  const auto names = must(disk.list());
+  return static_cast<std::size_t>(std::count_if(names.begin(), names.end(), [](const auto& name) {
+    return name.starts_with("0") && name.ends_with(".seg");
+  }));
+}
+
+TEST(ACheckpointThatFoundNoRoom, IsTriedAgainThoughNobodyWritesAndLeavesNothingBehind) {
+  Shop shop;
+  shop.settings.housekeeping = true;
+  shop.settings.housekeeping_again = 5ms;
+  shop.open();
+  for (int i = 0; i < 120; ++i) shop.publish("m-" + std::to_string(i), noon, 1000);
+  std::atomic<int> failures = 0;
+  std::atomic<bool> full = true;
+  shop.disk->set_fault([&](Op op, const std::string& name) {
+    const bool fails = full && op == Op::write && name.starts_with("checkpoint");
+    failures += fails;
+    return fails ? std::optional(Code::disk_full) : std::nullopt;
+  });
+  for (const auto& each : shop.take(120)) shop.end(each, Completed{});
+  const auto before = segments_on(*shop.disk);
+  EXPECT_GT(before, 5U);
+  ASSERT_TRUE(eventually([&] { return failures >= 3; }));
+  EXPECT_TRUE(eventually([&] {  // between two attempts it is not there
+    const auto names = must(shop.disk->list());
+    return std::find(names.begin(), names.end(), "checkpoint.new") == names.end();
+  }));
+  EXPECT_NE(shop.queues->health().trouble, "");
+  full = false;
+  EXPECT_TRUE(eventually([&] { return segments_on(*shop.disk) < 4; }));
+  EXPECT_TRUE(eventually([&] { return shop.queues->health().trouble.empty(); }));
+}
+
+}  // namespace
+}  // namespace dlo::testing
