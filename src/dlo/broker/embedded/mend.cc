@@ -336,8 +336,8 @@ void Mend::finish() {
     QueueState* queue = holdings_.queue(number);
     if (queue->in(Place::dead) == 0) continue;
     notes.push_back("The dead set of queue \"" + queue->options().source +
-                    "\" may have been sent back in a lost record. It is kept: look at it with "
-                    "'dlo queue peek --dead'.");
+                    "\" may have been sent back in a lost record. It is kept: 'dlo queue dump' "
+                    "shows it, with the state dead.");
   }
 }
 
