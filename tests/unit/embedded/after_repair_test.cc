@@ -78,6 +78,11 @@ TEST(AfterARepair, AFileThatWasCutAnywhereIsNoNews) {
       shop.shut();
       const auto repair = repair_for_good(shop);
       broken = std::max(broken, repair.damaged.size());
+      for (int life = 0; life < 2; ++life) {  // in which nobody takes anything
+        shop.open(noon + 1s);
+        shop.close();
+        EXPECT_EQ(told(must(check_queues(*shop.disk))), "");
+      }
       expect_to_end_well(shop, 4, repair.damaged.size());
       if (HasFailure()) return;
     }

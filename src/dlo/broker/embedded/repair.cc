@@ -132,9 +132,10 @@ Result<void> Repair::read_back() {
       });
   if (!walked) return walked;
   JournalPosition& end = journal_.end_position;
-  // What had these numbers may have been cut off: they are not given again.
+  // What had these numbers may have been cut off: they are not given again. Groups are: a gap in
+  // their numbers, or a checksum of one that is gone, would be damage to whoever looks next.
   end.sequence = std::max(end.sequence, from_);
-  end.group = std::max(end.group, from_group_);
+  if (journal_.groups == 0) end.group = std::max(end.group, from_group_);
   if (has_checkpoint_ && end.segment < needed_) {
     // The segment that reading back begins with is gone, and nobody knows how much was in it.
     constexpr std::uint64_t as_much_as_fits = 1U << 24U;
