@@ -41,11 +41,18 @@ struct LostRecords {
 /// damaged, but is known to be, as soon as reading begins behind it.
 [[nodiscard]] std::string quarantine_file(const Damage& damage);
 
-/// Segments from number `from` on that are not there although later ones are; `from` itself also
-/// if nothing is there and something has to be.
-[[nodiscard]] Result<std::vector<std::uint64_t>> missing_segments(FileSystem& files,
-                                                                  std::uint64_t from,
-                                                                  bool must_begin);
+/// Segments that are not there, one after the other.
+struct MissingSegments {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+/// Which there are none of from number `from` on although there are later ones; `from` itself also
+/// if nothing is there and something has to be. An empty file far behind all others is none.
+[[nodiscard]] Result<std::vector<MissingSegments>> missing_segments(FileSystem& files,
+                                                                    std::uint64_t from,
+                                                                    bool must_begin);
+/// For people: what is missing, as damage that belongs to no bytes.
+[[nodiscard]] Damage describe_missing(const FileSystem& files, const MissingSegments& missing);
 
 /// Whether the segment of a position that somebody knows ends before it: then something was cut
 /// off.

@@ -295,7 +295,7 @@ Result<LogEnd> Walk::run() {
     chained_ = true;  // what follows must continue what the owner has
     const auto gone = missing_segments(files_, from_->segment, true);
     if (!gone) return gone.error();
-    if (!gone->empty()) return missing(files_, gone->front());
+    if (!gone->empty()) return missing(files_, gone->front().first);
   }
   std::uint64_t before = 0;
   for (const std::uint64_t number : numbers) {

@@ -371,5 +371,25 @@ TEST(QueueDump, FindsWhatWasPublishedAfterTheLastCheckpointBehindDamageInItsGrou
   }
 }
 
+// Neither is it damage, nor are the files that would lie between one by one worth a line.
+TEST(QueueCheck, DoesNotMissWhatWouldLieBelowAFileThatStrayedIn) {
+  Shop shop;
+  fill(shop, 20);
+  shop.close();
+  const std::string stray = "999999999999.seg";
+  auto file = must(shop.disk->open(stray, OpenMode::create));
+  EXPECT_TRUE(must(check_queues(*shop.disk)).damages.empty());
+  EXPECT_TRUE(must(repair_queues(*shop.disk, noon, false)).damages.empty());
+  must(file->write_at(0, "not empty"));
+  const auto check = must(check_queues(*shop.disk));
+  ASSERT_EQ(check.damages.size(), 1U);
+  EXPECT_NE(check.damages[0].what.find("999999999998.seg"), std::string::npos)
+      << check.damages[0].what;
+  EXPECT_EQ(must(repair_queues(*shop.disk, noon, false)).damages.size(), 1U);
+  must(shop.disk->remove(stray));
+  shop.open();
+  EXPECT_EQ(shop.take(99).size(), 5U);
+}
+
 }  // namespace
 }  // namespace dlo::testing

@@ -59,7 +59,7 @@ Result<void> Depot::check_files() {
   if (!gone) return gone.error();
   if (gone->empty()) return {};
   return Error{Code::corrupt, "embedded.open",
-               files_.describe(segment_file(gone->front())) +
+               files_.describe(segment_file(gone->front().first)) +
                    " is missing, and there is no checkpoint that would say what was in it. Nothing "
                    "was changed. Restore the missing file from a backup if there is one; or run "
                    "'dlo queue repair', which says what is affected and, with --yes, goes on with "

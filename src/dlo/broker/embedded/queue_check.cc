@@ -213,11 +213,10 @@ Result<QueueCheck> check_queues(FileSystem& files) {
   const auto needed = check.checkpoint ? (*checkpoint)->position.segment : 1;
   const auto gone = missing_segments(files, needed, check.checkpoint);
   if (!gone) return gone.error();
-  for (const auto number : *gone) {
-    check.damages.push_back(
-        {files.describe(segment_file(number)), 0, 0, "The file is missing.", number});
+  for (const MissingSegments& each : *gone) {
+    check.damages.push_back(describe_missing(files, each));
   }
-  const bool is_gone = std::find(gone->begin(), gone->end(), needed) != gone->end();
+  const bool is_gone = !gone->empty() && gone->front().first == needed;
   if (check.checkpoint && journal.end_position.segment < needed && !is_gone) {
     check.damages.push_back({files.describe(segment_file(needed)), 0, 0,
                              "The segment is damaged from its header on.", needed});

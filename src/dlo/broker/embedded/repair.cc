@@ -101,11 +101,9 @@ Result<void> Repair::look() {
                               "are there are gone.",
                               0});
   }
-  needed_is_missing_ = std::find(gone->begin(), gone->end(), needed_) != gone->end();
-  for (const auto number : *gone) {
-    if (!has_checkpoint_) break;
-    report.damages.push_back(
-        {files_.describe(segment_file(number)), 0, 0, "The file is missing.", 0});
+  needed_is_missing_ = !gone->empty() && gone->front().first == needed_;
+  for (const MissingSegments& each : *gone) {
+    if (has_checkpoint_) report.damages.push_back(describe_missing(files_, each));
   }
   return read_back();
 }
@@ -275,8 +273,9 @@ Result<void> Repair::mend_headers() {
   }
   const auto gone = missing_segments(files_, journal_.end_position.segment, true);
   if (!gone) return gone.error();
-  for (const auto number : *gone) {
-    if (const auto done = write_header(number, OpenMode::create); !done) return done;
+  if (!gone->empty() && gone->front().first == journal_.end_position.segment) {
+    const auto done = write_header(gone->front().first, OpenMode::create);
+    if (!done) return done;
   }
   return files_.sync_names();
 }
