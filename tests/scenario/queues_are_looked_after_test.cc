@@ -44,6 +44,18 @@ TEST(Scenario, QueuesAreLookedAfterWithoutAServer) {
       << whole.out;
 }
 
+// As a program has one that uses `Queue` without a server.
+TEST(Scenario, ADirectoryOfQueuesAloneIsLookedAtAsWell) {
+  const TemporaryDirectory data;
+  ASSERT_EQ(run_dlo({"queue", "send", "orders", "here", "--data", data.path()}).code, 0);
+  const std::string queues = data.path() + "/queues";
+  const Ended fsck = run_dlo({"queue", "fsck", "--data", queues});
+  EXPECT_EQ(fsck.code, 0) << fsck.err;
+  EXPECT_TRUE(has(fsck.out, "orders: 1 waiting")) << fsck.out;
+  EXPECT_TRUE(has(run_dlo({"queue", "dump", "--data", queues}).out, "orders  ready"));
+  EXPECT_EQ(run_dlo({"queue", "repair", "--data", queues}).code, 0);
+}
+
 // What is done with is not shown as if it were still to be done.
 TEST(Scenario, ADumpSaysOfEachMessageWhatStateItIsIn) {
   const TemporaryDirectory data;

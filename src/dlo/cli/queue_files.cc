@@ -1,4 +1,6 @@
+#include <filesystem>
 #include <ostream>
+#include <system_error>
 
 #include "dlo/broker/embedded/queue_check.h"
 #include "dlo/broker/embedded/repair.h"
@@ -9,7 +11,12 @@
 namespace dlo::cli {
 namespace {
 
+/// Of a data directory, or, since a program may have a `Queue` of its own, one of queues alone.
 std::string directory(const Context& context) {
+  std::error_code none;
+  for (const auto& each : std::filesystem::directory_iterator(context.data, none)) {
+    if (segment_number(each.path().filename().string())) return context.data;
+  }
   return context.data + "/queues";
 }
 
@@ -17,9 +24,10 @@ std::string directory(const Context& context) {
 Result<std::unique_ptr<FileSystem>> open_to_look(const Context& context) {
   auto files = open_directory(directory(context), true);
   if (files) return files;
-  return Error{
-      files.error().code, files.error().where,
-      files.error().detail + " No queues were found there. Name the data directory with --data."};
+  return Error{files.error().code, files.error().where,
+               files.error().detail +
+                   " No queues were found there. Name the data directory with --data, or the "
+                   "directory of a Queue alone."};
 }
 
 /// The same, and refused if somebody works in them: what is being written at this moment would look
