@@ -19,7 +19,8 @@ class FaultFile final : public File {
 
   Result<void> write_at(std::uint64_t offset, std::string_view bytes) override {
     const std::lock_guard lock(owner_.mutex_);
-    const auto code = owner_.fault(Op::write, name_);
+    auto code = owner_.fault(Op::write, name_);
+    if (!code && grows_too_much(offset + bytes.size())) code = Code::disk_full;
     owner_.longest_write_ = std::max(owner_.longest_write_, bytes.size());
     if (code) bytes = bytes.substr(0, owner_.random_() % (bytes.size() + 1));
     if (node_->now.size() < offset + bytes.size()) node_->now.resize(offset + bytes.size());
@@ -65,6 +66,7 @@ class FaultFile final : public File {
     const std::lock_guard lock(owner_.mutex_);
     const auto code = owner_.fault(Op::write, name_);
     if (code) return failed(*code, name_);
+    if (grows_too_much(size)) return failed(Code::disk_full, name_);
     if (node_->now.size() < size) node_->now.resize(size);
     return {};
   }
@@ -77,6 +79,9 @@ class FaultFile final : public File {
   }
 
  private:
+  [[nodiscard]] bool grows_too_much(std::uint64_t size) const {
+    return size > node_->now.size() && !owner_.has_room(size - node_->now.size());
+  }
   FaultFileSystem& owner_;
   std::shared_ptr<FaultFileSystem::Node> node_;
   std::string name_;

@@ -25,6 +25,12 @@ class FaultFileSystem final : public FileSystem {
     fault_ = std::move(fault);
   }
 
+  /// All files together are at most so long: whoever wants more finds the disk full.
+  void set_room(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    room_ = bytes;
+  }
+
   Result<std::unique_ptr<File>> open(const std::string& name, OpenMode mode) override;
   Result<std::vector<std::string>> list() override;
   Result<void> rename(const std::string& from, const std::string& to) override;
@@ -60,8 +66,14 @@ class FaultFileSystem final : public FileSystem {
   [[nodiscard]] std::optional<Code> fault(Op op, const std::string& name) {
     return fault_ ? fault_(op, name) : std::nullopt;
   }
+  [[nodiscard]] bool has_room(std::uint64_t more) const {
+    std::uint64_t used = more;
+    for (const auto& [name, node] : nodes_) used += node->now.size();
+    return used <= room_;
+  }
   std::mutex mutex_;
   Fault fault_;
+  std::uint64_t room_ = UINT64_MAX;
   using Names = std::map<std::string, std::shared_ptr<Node>>;
   Names nodes_;
   std::vector<Names> past_ = {{}};  // the names at the last sync of names, and after each change

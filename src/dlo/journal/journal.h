@@ -127,7 +127,7 @@ class Journal {
                                        std::span<Location> where) = 0;
   /// Appenders that outrun the disk wait here until it has caught up. On a disk that is full,
   /// `essential` appends may still use what is left of the segment (an eighth of it at least, for
-  /// records that make room again); others are told `full`.
+  /// records that make room again) and then of the disk, in short segments; others are told `full`.
   virtual Result<void> wait_for_room(bool essential) = 0;
   virtual Result<void> written(std::uint64_t sequence) = 0;
   /// Answers the newest record that is durable by now: this one or a later one.

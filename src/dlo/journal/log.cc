@@ -52,7 +52,7 @@ Result<void> Log::start(const std::optional<JournalPosition>& from, const Visito
   written_group_ = synced_group_ = end->next_group - 1;
   previous_crc_ = end->previous_crc;
   // A new segment for every life: what an earlier one left behind is never written again.
-  auto segment = segments_.activate_first(end->next_segment);
+  auto segment = segments_.activate(end->next_segment, 0);
   if (!segment) return segment.error();
   active_ = std::move(*segment);
   first_in_it_ = next_sequence_;
@@ -69,9 +69,9 @@ Result<void> Log::start(const std::optional<JournalPosition>& from, const Visito
 }
 
 std::string Log::header_of_active() const {
-  return format::encode(
-      format::SegmentHeader{active_->number, next_sequence_, next_group_, previous_crc_,
-                            static_cast<std::uint32_t>(active_->epoch >> 32U)});
+  return format::encode(format::SegmentHeader{active_->number, next_sequence_, next_group_,
+                                              previous_crc_,
+                                              static_cast<std::uint32_t>(active_->epoch >> 32U)});
 }
 
 Result<void> Log::usable() const {
@@ -152,7 +152,8 @@ Result<void> Log::next_segment(std::uint64_t room) {
 bool Log::extend(std::uint64_t bytes) {
   constexpr std::uint64_t small_holes = 512;  // such a part of a segment is not worth the trouble
   const auto used = group_offset_ + group_.size();
-  if (bytes > options_.segment_size ||
+  // One that is short, because the disk was full, ends with its room: piece by piece is slow.
+  if (active_->size < options_.segment_size || bytes > options_.segment_size ||
       used + options_.segment_size / small_holes >= options_.segment_size) {
     return false;
   }

@@ -191,21 +191,19 @@ Result<void> Segments::wait_until_ready() {
 Result<SegmentPtr> Segments::activate(std::uint64_t number, std::uint64_t room) {
   // An oversize record needs a file of its own.
   const auto spare = room <= options_.segment_size ? take_spare() : std::nullopt;
-  auto segment =
-      spare ? reuse(number, *spare) : create(number, std::max(room, options_.segment_size));
+  auto segment = spare ? reuse(number, *spare) : create_or_shorter(number, room);
   if (segment) adopt(*segment);
   return segment;
 }
 
-Result<SegmentPtr> Segments::activate_first(std::uint64_t number) {
+/// The shorter ones leave the rest of the disk for a checkpoint, without which no room is made.
+Result<SegmentPtr> Segments::create_or_shorter(std::uint64_t number, std::uint64_t room) {
   constexpr std::uint64_t shortest = 64U << 10U;
-  const auto whole = activate(number, 0);
+  auto whole = create(number, std::max(room, options_.segment_size));
   if (whole || whole.error().code != Code::disk_full) return whole;
-  for (auto size = options_.segment_size / 2; size >= shortest; size /= 2) {
+  for (auto size = options_.segment_size / 8; size >= std::max(room, shortest); size /= 2) {
     auto segment = create(number, size);
-    if (!segment) continue;
-    adopt(*segment);
-    return segment;
+    if (segment) return segment;
   }
   return whole;
 }

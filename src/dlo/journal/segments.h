@@ -44,12 +44,9 @@ class Segments {
   void adopt(SegmentPtr segment);
 
   /// The segment `number`, at least `room` bytes long, ready to be written. Syncs nothing: its name
-  /// survives the machine only after `FileSystem::sync_names`.
+  /// survives the machine only after `FileSystem::sync_names`. On a full disk it may be shorter
+  /// than the others, so that those who make room can go on: what they write is little.
   Result<SegmentPtr> activate(std::uint64_t number, std::uint64_t room);
-
-  /// The first of a life. On a full disk it may be shorter than the others, so that those who make
-  /// room can begin: what they write is little.
-  Result<SegmentPtr> activate_first(std::uint64_t number);
 
   /// Has a spare file made, unless there is one.
   void ready_next();
@@ -78,6 +75,7 @@ class Segments {
   [[nodiscard]] std::uint64_t new_epoch(std::uint64_t number) const;
   Result<SegmentPtr> reuse(std::uint64_t number, const Spare& spare);
   Result<SegmentPtr> create(std::uint64_t number, std::uint64_t size);
+  Result<SegmentPtr> create_or_shorter(std::uint64_t number, std::uint64_t room);
   Result<void> make_spare(const std::string& name);
   [[nodiscard]] std::optional<Spare> take_spare();
   [[nodiscard]] bool has_spare() const;

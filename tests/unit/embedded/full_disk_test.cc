@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
+#include <optional>
 
 #include "support/eventually.h"
 #include "unit/embedded/shop.h"
@@ -43,6 +44,45 @@ TEST(ACheckpointThatFoundNoRoom, IsTriedAgainThoughNobodyWritesAndLeavesNothingB
   full = false;
   EXPECT_TRUE(eventually([&] { return segments_on(*shop.disk) < 4; }));
   EXPECT_TRUE(eventually([&] { return shop.queues->health().trouble.empty(); }));
+}
+
+// Each of them writes a record of its own: what is left of one segment is not enough for them all.
+TEST(AFullDisk, IsEmptiedByConsumersThatTakeOneMessageAtATime) {
+  Shop shop;
+  shop.settings.housekeeping = true;
+  shop.settings.housekeeping_again = 5ms;
+  shop.settings.journal.segment_size = 1U << 20U;
+  shop.settings.journal.prepare_ahead = true;  // whose failure publishers are told
+  shop.open();
+  shop.disk->set_room((8U << 20U) + (700U << 10U));
+  int taken = 0;
+  for (bool full = false; !full; taken += !full) {
+    ASSERT_LT(taken, 20'000);
+    Publication publication;
+    publication.message = std::make_shared<Message>(
+        Message{.id = std::to_string(taken), .payload = std::string(1000, '.')});
+    const auto answer = shop.queue->publish({&publication, 1}, noon);
+    full = !answer;
+    if (full) {
+      EXPECT_EQ(answer.error().code, Code::disk_full);
+    }
+  }
+  EXPECT_GT(taken, 5'000);
+  int done = 0;
+  for (; done < taken; ++done) {
+    std::optional<Result<std::vector<Delivery>>> got;
+    const bool came = eventually([&] {
+      got = shop.queue->receive({1, 30s, 0ms}, noon);
+      return got->has_value();
+    });
+    ASSERT_TRUE(came) << done << " of " << taken << ": " << got->error().detail;
+    ASSERT_EQ((*got)->size(), 1U);
+    const Settlement settlement{(*got)->front().lease, Completed{}};
+    ASSERT_TRUE(eventually([&] { return shop.queue->settle({&settlement, 1}, noon).has_value(); }))
+        << done << " of " << taken;
+  }
+  EXPECT_TRUE(eventually([&] { return segments_on(*shop.disk) < 5; }));
+  shop.publish("there is room again");
 }
 
 }  // namespace

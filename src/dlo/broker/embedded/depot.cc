@@ -74,6 +74,8 @@ Result<Placed> Depot::append(const RecordList& records) {
   const auto first = journal_->append(records.all(), placed.where);
   if (!first) {
     notice(first.error());
+    full_ = full_ || first.error().code == Code::disk_full;
+    tidy_if_due();
     return first.error();
   }
   placed.first = *first;

@@ -301,6 +301,7 @@ class Depot {
   std::uint64_t untidied_ = 0;  // ... since housekeeping last began and ended
   std::uint64_t checkpoint_size_ = 0;
   bool crowded_ = false;  // much of the disk holds what is gone
+  bool full_ = false;     // there is no room even for what makes room
   bool closed_ = false;
   std::string unread_;   // why the disk last did not give a message
   std::string untold_;   // ... which housekeeping is to tell

@@ -30,7 +30,9 @@ std::uint64_t Depot::checkpoint_interval() const noexcept {
 }
 
 bool Depot::checkpoint_due() const noexcept {
-  return appended_ >= checkpoint_interval() || much_is_gone();
+  // On a full disk whatever is gone is worth it: nobody can write, so no more will go.
+  const bool helps = full_ && holdings_.segments().dropped() > 0;
+  return appended_ >= checkpoint_interval() || much_is_gone() || helps;
 }
 
 /// What ends messages is small: a queue that is emptied or purged would keep its segments until
@@ -70,17 +72,14 @@ void Depot::wait_for_housekeeping(Lock& lock) {
   tidied_.wait_for(lock, Millis{100}, [&] { return stopping_ || keeps_up(); });
 }
 
-/// `again`: something could not be done, for want of room as a rule. It has to be done once there
-/// is some, though nobody writes.
+/// `again`: something failed, for want of room as a rule. There may be some soon, though nobody
+/// writes.
 void Depot::wait_for_work(Lock& lock, bool again) {
   const auto due = [this] {
     return stopping_ || checkpoint_due() || broken_ == Broken::seen || !untold_.empty();
   };
-  if (again) {
-    housekeeping_.wait_for(lock, options_.housekeeping_again, due);
-  } else {
-    housekeeping_.wait(lock, due);
-  }
+  if (!again) return housekeeping_.wait(lock, due);
+  housekeeping_.wait_for(lock, options_.housekeeping_again, due);
 }
 
 void Depot::housekeep() {
@@ -155,6 +154,7 @@ Result<void> Depot::write_checkpoint(JournalPosition& position) {
     unnoted = holdings_.clock_set_by() - clock_noted_;
     clock_noted_ += unnoted;  // the checkpoint says so
     appended_ = 0;
+    full_ = false;
     holdings_.segments().count_dropped_anew();
   }
   std::size_t next = 0;
