@@ -2,6 +2,7 @@
 #include "dlo/broker/embedded/slot_pack.h"
 
 #include <cstring>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -11,6 +12,7 @@
 #include "support/must.h"
 #include "unit/embedded/shop.h"
 
+#include "dlo/broker/embedded/checkpoint.h"
 #include "dlo/broker/embedded/checkpoint_chunks.h"
 #include "dlo/broker/embedded/queue_check.h"
 #include "dlo/broker/embedded/repair.h"
@@ -126,6 +128,58 @@ std::string as_version(char version, const std::string& bytes) {
   }
   EXPECT_EQ(packed_blocks > 0, version == '4');
   return out;
+}
+
+/// The checkpoint with its blocks changed, and checksums that hold.
+std::string with_blocks(const std::string& bytes, const std::function<void(Block&)>& change) {
+  std::string out = bytes.substr(0, 8);
+  for (std::size_t at = out.size(); at < bytes.size();) {
+    ByteReader head(std::string_view(bytes).substr(at, 9));
+    auto kind = head.u8();
+    const auto size = head.u32();
+    std::string content = bytes.substr(at + 9, size);
+    at += 9 + size;
+    if (kind == 8) {
+      Block block = empty_block();
+      EXPECT_TRUE(unpack_slots(content, block.data()));
+      change(block);
+      content.assign(reinterpret_cast<const char*>(block.data()), block.size() * sizeof(Slot));
+      kind = 3;
+    }
+    ByteWriter chunk(out);
+    chunk.u8(kind);
+    chunk.u32(static_cast<std::uint32_t>(content.size()));
+    const char type = static_cast<char>(kind);
+    chunk.u32(crc32c(crc32c(0, {&type, 1}), content));
+    out += content;
+  }
+  return out;
+}
+
+// Nobody's disk does that; whoever writes it by hand is told, and not by a crash.
+TEST(Checkpoint, WhoseSlotsNameSlotsThatAreNotThereIsDamaged) {
+  testing::Shop shop;
+  shop.open();
+  for (const char* id : {"a", "b", "c"}) shop.publish(id);
+  shop.close();
+  const std::string whole = shop.disk->bytes(checkpoint_format::file_name);
+  const std::vector<std::function<void(Block&)>> changes = {
+      [](Block&) {},
+      [](Block& block) { block[1].older = 5'000'000; },
+      [](Block& block) { block[1].newer = 700; },
+      [](Block& block) { block[0].place = Place::free; },
+      [](Block& block) { block[1].place = Place::held, block[1].next = 5'000'000; },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    SCOPED_TRACE(i);
+    shop.disk->bytes(checkpoint_format::file_name) = with_blocks(whole, changes[i]);
+    Holdings holdings;
+    const auto loaded = load_checkpoint(*shop.disk, holdings);
+    ASSERT_EQ(loaded.has_value(), i == 0);
+    if (i > 0) {
+      EXPECT_EQ(loaded.error().code, Code::corrupt);
+    }
+  }
 }
 
 TEST(Checkpoint, OfAnEarlierVersionIsStillRead) {

@@ -110,6 +110,7 @@ class Loader {
   bool place(Chunk kind, std::string_view bytes);
   bool place_keys(std::string_view bytes);
   bool place_expiries(std::string_view bytes);
+  [[nodiscard]] bool links_hold() const;
   bool restore_keys();
   bool arrivals(std::string_view bytes);
   bool remember(std::string_view bytes);
@@ -225,6 +226,31 @@ bool Loader::place_expiries(std::string_view bytes) {
   return true;
 }
 
+/// A slot that is named is taken: checksums do not say so, and another leads out of the table.
+bool Loader::links_hold() const {
+  const Slots& slots = holdings_.slots();
+  const auto taken = [&](SlotNumber at) {
+    return at < slots.size() && slots[at].place != Place::free;
+  };
+  const auto ends_or = [&](SlotNumber at) { return at == no_slot || taken(at); };
+  for (SlotNumber at = 0; at < slots.size(); ++at) {
+    const Slot& slot = slots[at];
+    if (slot.place == Place::free) continue;
+    if (!ends_or(slot.older) || !ends_or(slot.newer)) return false;
+    if (slot.place == Place::held && !taken(slot.next)) return false;
+  }
+  for (std::size_t i = 0; i < holdings_.queue_count(); ++i) {
+    const QueueState* queue = holdings_.queue(static_cast<std::uint16_t>(i));
+    if (queue == nullptr) return false;
+    for (const Chain& chain : {queue->all, queue->dead}) {
+      if (!ends_or(chain.oldest) || !ends_or(chain.newest)) return false;
+    }
+  }
+  return std::all_of(leases_.begin(), leases_.end(),
+                     [&](auto& each) { return taken(each.slot); }) &&
+         std::all_of(arrivals_.begin(), arrivals_.end(), taken);
+}
+
 /// Who is held says so itself; who is last of those is written down; all other heads are alone.
 bool Loader::restore_keys() {
   Slots& slots = holdings_.slots();
@@ -260,7 +286,6 @@ bool Loader::arrivals(std::string_view bytes) {
   const auto count = in.number();
   for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
     arrivals_.push_back(in.u32());
-    if (arrivals_.back() >= slots_) return false;
   }
   return in.ok();
 }
@@ -285,7 +310,8 @@ bool Loader::take(Chunk kind, std::string_view bytes) {
       return bytes.empty() && next_ - Slots::block_size < slots_;
     case Chunk::end:
       // Versions differ by a bit or two: the end says once more which one this is.
-      complete_ = bytes == (current_ ? magic : "") && next_ >= slots_ && restore_keys();
+      complete_ =
+          bytes == (current_ ? magic : "") && next_ >= slots_ && links_hold() && restore_keys();
       return complete_;
   }
   return false;
