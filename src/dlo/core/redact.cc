@@ -12,6 +12,13 @@ namespace redact_look {
 
 namespace tables = redact_tables;
 
+namespace {
+
+constexpr std::string_view pem_mark = "-----BEGIN";
+constexpr std::string_view pem_end_mark = "-----END ";
+
+}  // namespace
+
 std::string Scanner::run() {
   while (at_ < text_.size()) {
     const char c = text_[at_];
@@ -34,6 +41,7 @@ std::string Scanner::run() {
 }
 
 void Scanner::hide(std::size_t from, std::size_t to) {
+  to = std::max(to, end_of_key_in(from, to));
   out_.append(text_.substr(copied_, from - copied_));
   out_.append("***");
   copied_ = at_ = to;
@@ -46,7 +54,7 @@ void Scanner::word() {
     end = begin + std::max<std::size_t>(dashes, 1);  // a PEM mark may follow
   }
   at_ = end;
-  if (jwt(begin, end) || marked_key(begin, end)) return;
+  if (jwt(begin, end) || marked_key(begin, end) || bot_key(begin, end)) return;
   if (dotted_key(begin, end) || refresh_key(begin, end)) return;
   if (end - begin > 64) return;
   const std::string_view name = slice(begin, end);
@@ -61,7 +69,7 @@ void Scanner::word() {
   } else if (folded.ends_like(tables::telling)) {
     named_value(begin, end, Trust::certain);
   } else if (folded.ends_like(tables::suspicious)) {
-    if (scheme_token(end, name) || mail_login(begin, end)) return;
+    if (scheme_token(end, name) || mail_login(begin, end) || cache_login(begin, end)) return;
     named_value(begin, end, trust_at(begin, end));
   } else if (folded.view() == "by" && same(identified(begin), "identified")) {
     sql_literal(end);
@@ -137,28 +145,47 @@ std::size_t Scanner::last_at_sign(std::size_t from) noexcept {
   return last_at_ != npos && last_at_ > from ? last_at_ : npos;
 }
 
-bool Scanner::pem_key() {
-  constexpr std::string_view begin_mark = "-----BEGIN ";
-  if (!slice_is(at_, begin_mark)) return false;
-  const std::size_t label = at_ + begin_mark.size();
-  const std::size_t label_end =
+std::size_t Scanner::pem_body(std::size_t mark) const noexcept {
+  if (!slice_is(mark, pem_mark) || peek(mark + pem_mark.size()) != ' ') return npos;
+  const std::size_t label = mark + pem_mark.size();
+  const std::size_t end =
       skip(label, [](char c) { return is_upper(c) || is_digit(c) || c == ' '; });
-  const std::string_view what = slice(label, label_end);
-  if (!slice_is(label_end, "-----") || what.find("PRIVATE KEY") == npos) return false;
-  const std::size_t body = label_end + 5;
-  at_ = body;
+  const bool is_key = slice(label, end).find("PRIVATE KEY") != npos;
+  return is_key && slice_is(end, "-----") ? end + 5 : npos;
+}
+
+std::size_t Scanner::pem_end(std::size_t body) noexcept {
   if (pem_ends_) {
-    const std::size_t end = text_.find("-----END ", body);
+    const std::size_t end = text_.find(pem_end_mark, body);
     pem_ends_ = end != npos;
-    if (pem_ends_) {
-      if (!is_masked(slice(body, end))) hide(body, end);
-      return true;
-    }
+    if (pem_ends_) return end;
   }
+  constexpr std::size_t shortest = 16;
   const std::size_t line = skip(body, [](char c) { return is_space(c) || c == '\\'; });
-  if (skip(line, is_token68) - line < 16) return true;  // somebody only speaks of it
-  hide(line, skip(line, [](char c) { return is_token68(c) || is_space(c) || c == '\\'; }));
+  if (skip(line, is_token68) - line < shortest) return body;  // somebody only speaks of it
+  return skip(line, [](char c) { return is_token68(c) || is_space(c) || c == '\\'; });
+}
+
+bool Scanner::pem_key() {
+  const std::size_t body = pem_body(at_);
+  if (body == npos) return false;
+  at_ = body;
+  const std::size_t end = pem_end(body);
+  const std::size_t line =
+      pem_ends_ ? body : skip(body, [](char c) { return is_space(c) || c == '\\'; });
+  if (end > line && !is_masked(slice(line, end))) hide(line, end);
   return true;
+}
+
+std::size_t Scanner::end_of_key_in(std::size_t from, std::size_t to) noexcept {
+  const std::size_t mark = slice(from, to).rfind(pem_mark);
+  const std::size_t body = mark == npos ? npos : pem_body(from + mark);
+  if (body == npos) return to;
+  const std::size_t end = pem_end(body);
+  if (!slice_is(end, pem_end_mark)) return end;
+  const std::size_t label =
+      skip(end + pem_end_mark.size(), [](char c) { return c != '-' && c != '\n'; });
+  return slice_is(label, "-----") ? label + 5 : label;
 }
 
 }  // namespace redact_look

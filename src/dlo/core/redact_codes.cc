@@ -84,7 +84,7 @@ bool Scanner::code_value(std::size_t begin, std::size_t end, const FoldedName& f
     if (folded.view() == "code" && is_one_of(owner, tables::code_owners)) code = &tables::a_code;
     if (folded.view() == "number" && same(owner, "card")) code = &tables::a_card;
   }
-  if (code == nullptr) return false;
+  if (code == nullptr) return folded.view() == "code" && sign_in_code(begin, end);
   if (const std::size_t from = value_start(begin, end); from != npos) {
     return hide_digits(from, *code, false);
   }
@@ -138,6 +138,35 @@ bool Scanner::mail_login(std::size_t begin, std::size_t end) {
   const std::string_view value = slice(from, to);
   if (!from_base64(value) || (!looks_random(value) && !is_no_word(value))) return false;
   hide(from, to);
+  return true;
+}
+
+/// `AUTH hunter2`, `AUTH default hunter2`, as Redis is told. How mail servers are asked to sign in
+/// is written in capitals.
+bool Scanner::cache_login(std::size_t begin, std::size_t end) {
+  if (slice(begin, end) != "AUTH" || peek(end) != ' ') return false;
+  std::size_t from = end + 1;
+  if (slice_is(from, "default ")) from += 8;
+  const std::size_t to = skip(from, [](char c) { return !is_space(c); });
+  if (std::ranges::any_of(slice(from, to), is_lower)) lone_token(from);
+  return copied_ > end;
+}
+
+bool Scanner::bot_key(std::size_t begin, std::size_t end) {
+  constexpr std::size_t length = 35;
+  if (peek(end) != ':' || !is_digit(text_[end - 1]) || !slice_is(end + 1, "AA")) return false;
+  const std::size_t to = skip(end + 1, is_word);
+  if (to - end - 1 != length || end - begin < 8) return false;
+  hide(end + 1, to);
+  return true;
+}
+
+bool Scanner::sign_in_code(std::size_t begin, std::size_t end) {
+  const bool is_parameter = begin > 0 && (text_[begin - 1] == '?' || text_[begin - 1] == '&');
+  if (!is_parameter || peek(end) != '=') return false;
+  const std::size_t to = skip(end + 1, [](char c) { return is_token68(c) || c == '%'; });
+  if (!looks_random(slice(end + 1, to))) return false;
+  hide(end + 1, to);
   return true;
 }
 

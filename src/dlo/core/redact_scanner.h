@@ -143,7 +143,12 @@ class Scanner {
   [[nodiscard]] std::size_t digits_end(std::size_t from, std::size_t& count) const noexcept;
   bool dotted_key(std::size_t begin, std::size_t end);
   bool refresh_key(std::size_t begin, std::size_t end);
+  /// `bot123456789:AAE...`, of Telegram.
+  bool bot_key(std::size_t begin, std::size_t end);
   bool mail_login(std::size_t begin, std::size_t end);
+  bool cache_login(std::size_t begin, std::size_t end);
+  /// `?code=...`, with which a program that signs people in gets its tokens.
+  bool sign_in_code(std::size_t begin, std::size_t end);
   bool oracle_login(std::size_t begin, std::size_t end);
   bool block_value(std::size_t from);
   bool braced_value(std::size_t end, std::size_t from);
@@ -164,6 +169,12 @@ class Scanner {
   bool webhook(std::size_t from);
 
   bool pem_key();
+  /// Behind the mark that begins a private key; npos: none begins at `mark`.
+  [[nodiscard]] std::size_t pem_body(std::size_t mark) const noexcept;
+  /// Where the mark stands that ends it, or what looks like its lines if it was cut off.
+  [[nodiscard]] std::size_t pem_end(std::size_t body) noexcept;
+  /// A private key is longer than the value whose first words it is taken for: where it ends.
+  [[nodiscard]] std::size_t end_of_key_in(std::size_t from, std::size_t to) noexcept;
 
   std::string_view text_;
   std::string out_;

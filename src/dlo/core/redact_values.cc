@@ -90,7 +90,7 @@ void Scanner::cookie(std::size_t end) {
     } else if (!is_masked(slice(name_end + 1, to))) {
       hide(name_end + 1, to);
     }
-    i = skip(to, is_blank);
+    i = skip(std::max(at_, to), is_blank);
     if (peek(i) != ';') return;
     ++i;
   }

@@ -64,6 +64,31 @@ INSTANTIATE_TEST_SUITE_P(Sentences, Told, ::testing::ValuesIn<Row>({
     {"PrivateKey", "PRIVATE KEY: MIIEvQIBADANBgkqhkiG9w0BAQ", "PRIVATE KEY: ***"},
 }), [](const auto& row) { return row.param.name; });
 
+const std::string lines = "\nMIIEpAIBAAKCAQEA7\nq3Zk9w==\n";
+const std::string pem = "-----BEGIN RSA PRIVATE KEY-----" + lines + "-----END RSA PRIVATE KEY-----";
+const std::string one_line = "-----BEGIN RSA PRIVATE KEY----- MIIEpAIBAAKCAQEA7 q3Zk9w== -----END RSA PRIVATE KEY-----";
+const std::string cut_off = "-----BEGIN PRIVATE KEY-----" + lines;
+
+INSTANTIATE_TEST_SUITE_P(PrivateKeys, Told, ::testing::ValuesIn<Row>({
+    {"Setting", "private_key=" + pem + "\nhost=h", "private_key=***\nhost=h"},
+    {"Yaml", "private_key: " + pem + " refused", "private_key: *** refused"},
+    {"OneLine", "private_key=" + one_line + " refused", "private_key=*** refused"},
+    {"Environment", "TLS_PRIVATE_KEY=" + pem, "TLS_PRIVATE_KEY=***"},
+    {"Flag", "tool --private-key " + pem + " --host db", "tool --private-key *** --host db"},
+    {"FlagJoined", "tool --private-key=" + one_line + " --host db", "tool --private-key=*** --host db"},
+    {"Quoted", "private_key=\"" + pem + "\", host", "private_key=\"***\", host"},
+    {"QuotedBehindBlank", "private_key=' " + pem + "'", "private_key='***'"},
+    {"QuotedCutOff", "private_key=\"" + cut_off, "private_key=\"***"},
+    {"CutOff", "private_key=" + cut_off, "private_key=***"},
+    {"InJson", R"({"private_key": "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----\n"})", R"({"private_key": "***"})"},
+    {"Spoken", "the password was " + pem, "the password was -----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----"},
+    {"Told", "private key: " + pem, "private key: -----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----"},
+    {"NextLine", "private_key:\n" + pem, "private_key:\n-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----"},
+    {"InACookie", "Cookie: a=" + pem + "; b=c", "Cookie: a=***; b=***"},
+    {"Two", "password=" + pem + pem, "password=***"},
+    {"OnlySpokenOf", "private_key=-----BEGIN RSA PRIVATE KEY----- expected", "private_key=*** expected"},
+}), [](const auto& row) { return row.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(Makers, Told, ::testing::ValuesIn<Row>({
     {"OracleThin", "jdbc:oracle:thin:scott/tiger@//db:1521/x", "jdbc:oracle:thin:scott/***@//db:1521/x"},
     {"OracleOci", "jdbc:oracle:oci:scott/tiger@ORCL", "jdbc:oracle:oci:scott/***@ORCL"},
@@ -82,9 +107,21 @@ INSTANTIATE_TEST_SUITE_P(Makers, Told, ::testing::ValuesIn<Row>({
     {"Docker", "dckr_pat_" + letters, "***"},
     {"WebhookSecret", "secret whsec_" + letters.substr(0, 32) + " invalid", "secret *** invalid"},
     {"HuggingFace", "hf_" + letters.substr(0, 34), "***"},
+    {"Telegram", "POST https://api.telegram.org/bot123456789:AA" + letters.substr(0, 33) + "/sendMessage: 403", "POST https://api.telegram.org/bot123456789:***/sendMessage: 403"},
+    {"RedisAuth", "ERR AUTH hunter2 failed", "ERR AUTH *** failed"},
+    {"RedisAuthUser", "AUTH default S3cret99", "AUTH default ***"},
+    {"SignInCode", "GET /callback?code=4/0AX4XfWhq8Zk2LmN9pQ7r&state=x", "GET /callback?code=***&state=x"},
     {"Pypi", "pypi-AgE" + letters, "***"},
 }), [](const auto& row) { return row.param.name; });
 // clang-format on
+
+TEST(Told, WordsAboutSigningInStay) {
+  for (const std::string text :
+       {"AUTH CRAM-MD5 is not offered", "AUTH XOAUTH2 failed", "AUTH failed: 535 5.7.8",
+        "AUTH default failed", "/x?code=not_found&y=1", "error code=ECONNREFUSED", "at 12:AA"}) {
+    EXPECT_EQ(redact(text), text);
+  }
+}
 
 TEST(Told, AFlagThatIsNoPasswordStays) {
   const std::string mysql = "Access denied for user 'root'@'localhost' (using password: YES)";
