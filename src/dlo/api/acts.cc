@@ -285,7 +285,7 @@ HttpResponse add_attempt(const ActParts& parts, const Request& request) {
                                std::string(name_of(record.status)) +
                                ": nobody is waiting for it to be tried by hand."));
   }
-  failure.text = redact(failure.text);
+  redact(failure);
   Attempt attempt;
   attempt.number = record.counters.total + 1;
   attempt.started_at = request.now;

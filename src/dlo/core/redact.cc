@@ -204,9 +204,13 @@ std::string redact(std::string_view text) {
 }
 
 void redact(Failure& failure) {
-  failure.text = redact(failure.text);
-  failure.stack = redact(failure.stack);
-  for (Cause& cause : failure.causes) cause.text = redact(cause.text);
+  for (std::string* each : {&failure.type, &failure.text, &failure.code, &failure.stack}) {
+    *each = redact(*each);
+  }
+  for (Cause& cause : failure.causes) {
+    cause.type = redact(cause.type);
+    cause.text = redact(cause.text);
+  }
 }
 
 }  // namespace dlo

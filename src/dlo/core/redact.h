@@ -12,8 +12,8 @@ namespace dlo {
 /// JWTs, PEM keys, cloud keys. All else is kept byte for byte, such as an IBAN. Idempotent.
 [[nodiscard]] std::string redact(std::string_view text);
 
-/// Text, causes and stack of a failure. Applied before anything is stored, indexed or
-/// fingerprinted (R26).
+/// Type, text, code, causes and stack of a failure: who reports one may write anything anywhere.
+/// Applied before anything is stored, indexed or fingerprinted (R26).
 void redact(Failure& failure);
 
 }  // namespace dlo

@@ -82,9 +82,9 @@ Plan PullDesk::plan_for(const Working& with, Out& out, PullEnding& ending, TimeP
   }
   if (auto* said = std::get_if<PullCondemned>(&ending)) {
     Failure failure;
-    failure.type = said->reason;
-    failure.text = redact(said->description);  // what decides is what is kept
-    Decision decision = condemned(*with.rules, item.running, std::move(said->reason), failure.text);
+    failure.type = redact(said->reason);  // what decides is what is kept
+    failure.text = redact(said->description);
+    Decision decision = condemned(*with.rules, item.running, failure.type, failure.text);
     return condemn(*with.rules, out, std::move(decision), std::move(failure), now, true);
   }
   if (auto* abandon = std::get_if<AbandonOptions>(&ending)) {

@@ -16,8 +16,11 @@ std::string all_of(World& world) {
   std::string text;
   for (const DeadLetter& record : world.records()) {
     text += record.failure.text + "|" + record.description + "|" + record.failure.stack;
-    for (const Cause& cause : record.failure.causes) text += "|" + cause.text;
-    for (const Attempt& attempt : world.attempts_of(record)) text += "|" + attempt.error_text;
+    text += record.failure.type + "|" + record.failure.code + "|" + record.reason;
+    for (const Cause& cause : record.failure.causes) text += "|" + cause.type + "|" + cause.text;
+    for (const Attempt& attempt : world.attempts_of(record)) {
+      text += "|" + attempt.error_type + "|" + attempt.error_text;
+    }
     text += record.fingerprint.title;
   }
   return text;
@@ -33,8 +36,10 @@ TEST(Secrets, OfAFailureThatEndsItAreNotKept) {
   World world;
   world.on_every([](const Message&, const RunContext&) {
     Outcome outcome = failed("E", std::string("forbidden: ") + leaky);
+    outcome.failure.type = leaky;
+    outcome.failure.code = leaky;
     outcome.failure.stack = leaky;
-    outcome.failure.causes = {{"Inner", leaky}};
+    outcome.failure.causes = {{leaky, leaky}};
     return outcome;
   });
   world.publish("m");
