@@ -160,9 +160,11 @@ Profile booking_retry_api() {
   return p;
 }
 
-/// R2-8, in its order, with its exceptions and its false hits (R2-11).
+/// R2-8, in its order, with its exceptions and its false hits (R2-11). It is a table of words: what
+/// an exit code of a handler says (DESIGN 5) takes nothing from it.
 std::vector<Rule> workflow_rules() {
   return {
+      rule("try again later", MatchKind::code, {"exit:75"}, "transient"),
       rule("transient", MatchKind::substring,
            {"rate limit", "ratelimit", "rate-limit", "throttle", "throttling", "temporary", "busy",
             "unavailable", "offline", "retryable"},
@@ -185,10 +187,11 @@ std::vector<Rule> workflow_rules() {
   };
 }
 
-/// The same table without the false hits of R2-11: what a status says comes first, and short words
-/// must stand alone.
+/// The same table without the false hits of R2-11: what a status or an exit code says comes first,
+/// and short words must stand alone.
 std::vector<Rule> workflow_safe_rules() {
   return {
+      rule("try again later", MatchKind::code, {"exit:75"}, "transient"),
       rule("transient status", MatchKind::status, {"408", "425", "429", "5xx"}, "transient"),
       rule("permission status", MatchKind::status, {"401", "403"}, "permission"),
       rule("validation status", MatchKind::status, {"400", "413", "415", "422"}, "validation"),

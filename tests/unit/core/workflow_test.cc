@@ -56,6 +56,23 @@ TEST(Workflow, ATargetThatDoesNotAnswerIsNoFaultOfTheTask) {  // S2-8
   }
 }
 
+TEST(Workflow, AHandlerThatExitsWith75IsTriedAgain) {  // DESIGN 5
+  for (const char* name : {"workflow", "workflow+safe"}) {
+    const RuleBook book = book_of(name);
+    for (const char* text : {"", "odd", "invalid format"}) {
+      Outcome outcome = failed(text);
+      outcome.failure.code = "exit:75";
+      const Decision decision = book.after_run(outcome, running(1), noon, 0);
+      EXPECT_EQ(decision.category, "transient") << name << " " << text;
+      EXPECT_TRUE(std::holds_alternative<RetryAt>(decision.verdict)) << name << " " << text;
+      outcome.failure.code = "exit:1";
+      EXPECT_FALSE(
+          std::holds_alternative<RetryAt>(book.after_run(outcome, running(1), noon, 0).verdict))
+          << name << " " << text;
+    }
+  }
+}
+
 TEST(Unregistered, WaitsAsTheTaskWasAskedTo) {  // S2-4, S2-6
   const auto asked = [](std::optional<const char*> policy) {
     RetryRequest request;
