@@ -28,9 +28,9 @@ void add_early_removals(const Profile& profile, std::vector<std::string>& all) {
     const auto status = parse_status(rule.status);
     const bool open = rule.status == "open" || (status && is_open(*status));
     if (!open || rule.act == RetentionAct::archive) continue;
-    all.push_back("dead letters that nobody dealt with are removed after " +
-                  print_duration(rule.age) + " (retention of " + rule.status + ": " +
-                  std::string(name_of(rule.act)) + ")");
+    all.push_back("its rule removes dead letters that nobody dealt with after " +
+                  print_duration(rule.age) + ", though none is removed here yet (retention of " +
+                  rule.status + ": " + std::string(name_of(rule.act)) + ")");
   }
 }
 
@@ -44,7 +44,9 @@ std::vector<std::string> risks_of(const Profile& profile) {
   add_lost_reports(profile, all);
   add_early_removals(profile, all);
   if (profile.placement == Placement::hold) {
-    all.emplace_back("a message that waits holds its whole partition (placement: hold)");
+    all.emplace_back(
+        "its rule lets a message that waits hold its whole partition, though queues here hold its "
+        "key at most (placement: hold)");
   }
   if (!profile.crash_counts) {
     all.emplace_back("crashes are not counted as failures (crash_counts: false)");
