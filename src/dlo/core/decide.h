@@ -120,6 +120,13 @@ class RuleBook {
   [[nodiscard]] Decision after_run(const Outcome& outcome, const Counters& counters, TimePoint now,
                                    std::uint64_t random, Millis previous = Millis{0}) const;
 
+  /// The wait before the same attempt tries once more, `tries` of it having been made: the inner
+  /// pipeline of the profile. Empty: the attempt has failed. That is so when the tries are used up,
+  /// when the pipeline is not for such failures, when its policy never retries, and when the other
+  /// side asked for more patience than the pipeline has.
+  [[nodiscard]] std::optional<Millis> try_again(const Outcome& outcome, std::uint32_t tries,
+                                                Millis previous, std::uint64_t random) const;
+
   /// No handler is registered for this message's type: counts as a failed attempt and waits for a
   /// rolling deployment (R3-5), then dies of the profile's limit. `counters` as at the claim.
   [[nodiscard]] Decision unregistered(const Counters& counters, TimePoint now, std::uint64_t random,

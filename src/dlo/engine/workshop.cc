@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "dlo/core/backoff.h"
 #include "dlo/core/breaker.h"
 #include "dlo/core/duration.h"
 #include "dlo/core/identity.h"
@@ -172,15 +171,6 @@ bool Workshop::run_chunk(Slot& slot, std::vector<Item*>& chunk, bool exclusive) 
   return true;
 }
 
-bool Workshop::try_again(const Item& item, const Outcome& outcome, std::uint32_t tries) const {
-  const RuleBook& rules = parts_.procedure.rules(item);
-  const InnerPipeline& inner = rules.profile().inner;
-  if (outcome.kind != OutcomeKind::failed || tries >= inner.retries) return false;
-  if (inner.retry_on.empty()) return true;
-  const std::string_view category = rules.classifier().classify(outcome.failure).category;
-  return std::find(inner.retry_on.begin(), inner.retry_on.end(), category) != inner.retry_on.end();
-}
-
 Workshop::Tried Workshop::run_tries(Slot& slot, const Item& item, TimePoint started, bool plain) {
   const Message& message = *item.delivery.message;
   RunContext context;
@@ -200,18 +190,21 @@ Workshop::Tried Workshop::run_tries(Slot& slot, const Item& item, TimePoint star
   context.stop = slot.token();
   Handler& handler = *item.entry->handler;
   Millis waited{0};
-  for (std::uint32_t tries = 0;; ++tries) {
+  for (std::uint32_t tries = 1;; ++tries) {
     Outcome outcome = run_captured(handler, message, context);
     const bool settle = plain && outcome.kind == OutcomeKind::ok;
     const Slot::Left left = slot.leave(settle);
     // Let go: nothing but the slot may be touched any more.
     if (left.gone) return {true, false, left.cause, {}, record};
-    if (left.cause != Slot::StopCause::none || !try_again(item, outcome, tries)) {
+    std::optional<Millis> wait;
+    if (left.cause == Slot::StopCause::none && outcome.kind != OutcomeKind::ok) {
+      wait = parts_.procedure.rules(item).try_again(outcome, tries, waited, parts_.dice.roll());
+    }
+    if (!wait) {
       const bool settled = settle && left.cause == Slot::StopCause::none;
       return {false, settled, left.cause, std::move(outcome), record};
     }
-    const InnerPipeline& inner = parts_.procedure.rules(item).profile().inner;
-    waited = delay_before(inner.policy, tries + 1, waited, parts_.dice.roll()).value_or(Millis{0});
+    waited = *wait;
     if (!slot.wait(parts_.clock, parts_.clock.now() + waited)) {
       return {false, false, slot.glance().cause, std::move(outcome), record};
     }

@@ -101,7 +101,6 @@ class Workshop {
   bool prepare_one(Item& item, bool exclusive, TimePoint now);
   void mark_starts(std::vector<Item*>& chunk, TimePoint now);
   bool attempt(Slot& slot, Item& item, TimePoint started);
-  [[nodiscard]] bool try_again(const Item& item, const Outcome& outcome, std::uint32_t tries) const;
   void conclude(Item& item, Tried tried, TimePoint started, Millis timeout);
   void conclude_lost(Item& item, Tried tried, TimePoint started, TimePoint now);
   void reached_nobody(Item& item, TimePoint now);

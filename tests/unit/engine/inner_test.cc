@@ -69,6 +69,26 @@ TEST_F(Inner, OnlyTheNamedCategoriesAreTriedAgain) {
   EXPECT_EQ(seen.size(), 9U) << "three attempts of three tries";
 }
 
+TEST_F(Inner, APolicyThatNeverRetriesLeavesOneTry) {
+  build(4, PolicyKind::never);
+  world.publish("m");
+  world.processor()->drain();
+  EXPECT_EQ(seen.size(), 3U) << "three attempts of one try";
+}
+
+TEST_F(Inner, WhoAsksForMorePatienceThanItHasIsLeftInPeace) {
+  build(4);
+  world.on_every([&](const Message&, const RunContext& context) {
+    seen.push_back(context.counters);
+    Outcome outcome = failed("E", "busy");
+    outcome.failure.retry_after = 30s;
+    return outcome;
+  });
+  world.publish("m");
+  world.processor()->drain();
+  EXPECT_EQ(seen.size(), 1U) << "the next try is the next attempt's, in 30 s";
+}
+
 TEST_F(Inner, WaitsBetweenTriesAsItsPolicySays) {
   good_from = 3;
   build(2, PolicyKind::fixed, 10s);
