@@ -8,6 +8,7 @@
 #include "dlo/broker/moments.h"
 #include "dlo/core/breaker.h"
 #include "dlo/core/encoding.h"
+#include "dlo/store/death_audit.h"
 
 namespace dlo {
 namespace {
@@ -220,6 +221,7 @@ Result<Processed> Processor::Machine::keep(Item& item, Plan plan) {
       writer.write(item.delivery, plan.record, std::move(plan.attempts), now, changes);
       record = plan.record->id;
     }
+    add_death_audit(changes, "engine", now);
     if (!changes.empty()) {
       if (auto applied = office.apply(changes); !applied) return applied.error();
     }

@@ -3,6 +3,7 @@
 #include "world.h"
 
 #include "dlo/engine/breaker_guard.h"
+#include "dlo/store/death_audit.h"
 
 namespace dlo::testing {
 namespace {
@@ -25,6 +26,13 @@ struct Calls : ::testing::Test {
   }
 };
 
+/// As after so many starts and failures.
+Counters counted(std::uint32_t times) {
+  Counters counters;
+  counters.fetch = counters.attempt = counters.total = counters.failure = times;
+  return counters;
+}
+
 TEST_F(Calls, ARejectedReportIsAnsweredAndNotStored) {
   auto processor = world.processor();
   const Processed answer = must(
@@ -32,6 +40,18 @@ TEST_F(Calls, ARejectedReportIsAnsweredAndNotStored) {
   EXPECT_EQ(answer.decision.verdict, Verdict(RejectToCaller{"NotOurs"}));
   EXPECT_EQ(answer.record, std::nullopt);
   EXPECT_TRUE(world.records().empty());
+}
+
+TEST_F(Calls, WhoDiesByACallIsInTheAuditTrail) {  // R25
+  auto processor = world.processor();
+  must(processor->route_failure(message, failed("E", "x").failure, counted(10)));
+  world.on_every([](const Message&, const RunContext&) { return failed("E", "x"); });
+  const auto other = std::make_shared<Message>(Message{.id = "other", .source = "mine"});
+  must(world.processor()->process_one(other, counted(9)));
+  ASSERT_EQ(world.records().size(), 2U);
+  const auto audit = must(world.office.extras().ledger->audit(0, 10));
+  ASSERT_EQ(audit.size(), 2U);
+  for (const AuditEntry& entry : audit) EXPECT_EQ(entry.act.act, death_act);
 }
 
 TEST_F(Calls, ARejectedRunIsAnsweredAndNotStored) {
