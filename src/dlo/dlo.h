@@ -9,6 +9,7 @@
 #include "dlo/core/identity.h"
 #include "dlo/core/profile.h"
 #include "dlo/engine/clock.h"
+#include "dlo/engine/engine.h"
 #include "dlo/engine/handler.h"
 #include "dlo/engine/processor.h"
 #include "dlo/queue/queue.h"

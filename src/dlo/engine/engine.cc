@@ -3,6 +3,8 @@
 #include <thread>
 #include <utility>
 
+#include "dlo/core/spelling.h"
+
 namespace dlo {
 
 struct Engine::Line {
@@ -37,6 +39,13 @@ Result<void> Engine::handle(Broker& source, HandlerTable handlers, HandleOptions
     auto rules = RuleBook::build(std::move(*profile));
     if (!rules) return rules.error();
     options.rules = std::make_shared<const RuleBook>(std::move(*rules));
+  }
+  if (options.source.empty() && options.rules->profile().placement == Placement::in_office) {
+    return Error{Code::invalid_argument, "engine.handle",
+                 "under profile " + in_quotes(options.rules->profile().name) +
+                     " what failed waits in the office, where it is found by its source, and no "
+                     "source is named; nothing was registered. Set `source` to what its messages "
+                     "carry as their source."};
   }
   ProcessorParts parts{source,         office_,
                        options.rules,  std::move(handlers),

@@ -42,7 +42,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Refuses an unknown profile with the valid names. Returning is success, throwing is failure.
+  /// Refuses an unknown profile with the valid names, and one whose messages wait in the office
+  /// where no source is named: nobody would find them there. Returning is success, throwing is
+  /// failure.
   Result<void> handle(Broker& source, std::function<void(const Message&)> function,
                       HandleOptions options = {});
   /// Any handler; several event types of one source go into one table.

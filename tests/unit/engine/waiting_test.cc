@@ -232,6 +232,18 @@ TEST(EngineInFewLines, RefusesAnUnknownProfileWithTheNearestName) {
   EXPECT_NE(refused.error().detail.find("service-bus"), std::string::npos);
 }
 
+TEST(EngineInFewLines, RefusesToLetMessagesWaitWhereNobodyLooksForThem) {
+  MemoryOffice office;
+  MemoryBroker orders{named("orders")};
+  Engine engine(office);
+  HandleOptions options;
+  options.profile = "workflow+safe";
+  const auto refused = engine.handle(orders, [](const Message&) {}, options);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().detail.find("Set `source`"), std::string::npos);
+  EXPECT_TRUE(engine.stats().empty());
+}
+
 TEST(EngineInFewLines, StopsEverySource) {
   MemoryOffice office;
   MemoryBroker one{named("one")};
