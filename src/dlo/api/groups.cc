@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "dlo/api/answers.h"
@@ -46,59 +45,53 @@ Result<void> read_filter(const Request& request, GroupFilter& filter) {
   return {};
 }
 
-/// Where a page of groups ended: what they are sorted by, largest first, then the id.
-struct GroupPlace {
-  std::uint64_t open = 0;  // not looked at in the order of last deaths
-  std::int64_t last_seen = 0;
-  std::string id;
-
-  [[nodiscard]] bool operator<(const GroupPlace& other) const {
-    return std::tuple(other.open, other.last_seen, std::string_view(id)) <
-           std::tuple(open, last_seen, std::string_view(other.id));
-  }
-};
-
-GroupPlace place_of(const GroupSummary& group, GroupOrder order) {
-  return {order == GroupOrder::open_count ? group.open : 0,
-          group.last_seen.time_since_epoch().count(), to_string(group.fingerprint)};
-}
-
-std::string print_place(const GroupPlace& place) {
-  return std::to_string(place.open) + "." + std::to_string(place.last_seen) + "." + place.id;
+std::string print_place(const GroupPlace& place, GroupOrder order) {
+  return std::to_string(order == GroupOrder::open_count ? place.open : 0) + "." +
+         std::to_string(place.last_seen.time_since_epoch().count()) + "." +
+         to_string(place.fingerprint);
 }
 
 Result<GroupPlace> parse_place(const std::string& text) {
   GroupPlace place;
+  std::int64_t last_seen = 0;
   const char* const end = text.data() + text.size();
   const auto open = std::from_chars(text.data(), end, place.open);
   if (open.ec == std::errc() && open.ptr != end && *open.ptr == '.') {
-    const auto seen = std::from_chars(open.ptr + 1, end, place.last_seen);
-    if (seen.ec == std::errc() && seen.ptr != end && *seen.ptr == '.') place.id = seen.ptr + 1;
+    const auto seen = std::from_chars(open.ptr + 1, end, last_seen);
+    if (seen.ec == std::errc() && seen.ptr != end && *seen.ptr == '.') {
+      if (const auto id = parse_id(std::string_view(seen.ptr + 1, end))) {
+        place.last_seen = TimePoint{Millis{last_seen}};
+        place.fingerprint = *id;
+        return place;
+      }
+    }
   }
-  if (parse_id(place.id)) return place;
   return Error{Code::invalid_argument, "api.groups",
                in_quotes(text) + " is not a cursor. Use the `next` of an earlier page."};
 }
 
-/// The next page. Offices list groups from the first on: it is asked for more until there are
-/// enough behind the place.
-Result<std::vector<GroupSummary>> page_of(Office& office, AggregateRequest wanted,
-                                          std::size_t limit,
-                                          const std::optional<GroupPlace>& after) {
-  for (wanted.groups = limit + 1;; wanted.groups *= 4) {
-    auto numbers = office.aggregate(wanted);
-    if (!numbers) return numbers.error();
-    const bool all = numbers->groups.size() < wanted.groups;
-    std::vector<GroupSummary>& groups = numbers->groups;
-    if (after) {
-      std::erase_if(groups, [&](const GroupSummary& each) {
-        return !(*after < place_of(each, wanted.group_order));
-      });
-    }
-    if (!all && groups.size() <= limit) continue;
-    groups.resize(std::min(groups.size(), limit + 1));
-    return std::move(groups);
-  }
+/// A page, and where the next one begins. One more is asked for than is shown, so that a last page
+/// knows that it is the last.
+struct GroupPage {
+  std::vector<GroupSummary> groups;
+  std::optional<GroupPlace> next;
+  bool partial = false;
+};
+
+Result<GroupPage> page_of(Office& office, AggregateRequest wanted, std::size_t limit) {
+  wanted.groups = limit + 1;
+  wanted.time_box = Query{}.time_box;
+  auto numbers = office.aggregate(wanted);
+  if (!numbers) return numbers.error();
+  GroupPage page;
+  page.groups = std::move(numbers->groups);
+  page.next = numbers->partial_at;
+  page.partial = page.next.has_value();
+  if (page.groups.size() <= limit) return page;
+  page.groups.resize(limit);
+  page.next = place_of(page.groups.back());
+  page.partial = false;
+  return page;
 }
 
 HttpResponse list(Office& office, const Request& request) {
@@ -114,25 +107,23 @@ HttpResponse list(Office& office, const Request& request) {
     if (*order == "open") wanted.group_order = GroupOrder::open_count;
   }
   if (auto fine = read_filter(request, wanted.group_filter); !fine) return problem_of(fine.error());
-  std::optional<GroupPlace> after;
   if (const auto* cursor = request.find("cursor")) {
-    auto place = parse_place(*cursor);
+    const auto place = parse_place(*cursor);
     if (!place) return problem_of(place.error());
-    after = std::move(*place);
+    wanted.groups_after = *place;
   }
-  auto groups = page_of(office, wanted, *limit, after);
-  if (!groups) return problem_of(groups.error());
-  const bool more = groups->size() > *limit;
-  if (more) groups->resize(*limit);
+  const auto page = page_of(office, wanted, *limit);
+  if (!page) return problem_of(page.error());
   JsonWriter json;
   json.begin_object().key("groups").begin_array();
-  for (const GroupSummary& group : *groups) write_group(json, group, request.now);
+  for (const GroupSummary& group : page->groups) write_group(json, group, request.now);
   json.end_array().key("next");
-  if (more) {
-    json.text(print_place(place_of(groups->back(), wanted.group_order)));
+  if (page->next) {
+    json.text(print_place(*page->next, wanted.group_order));
   } else {
     json.null();
   }
+  json.key("partial").boolean(page->partial);
   json.end_object();
   return json_answer(json.take());
 }

@@ -96,12 +96,16 @@ int group_list(Context& context, const GroupArguments& arguments) {
     if (!reply) return refuse(context, reply.error());
     const auto& groups = member(reply->value, "groups").items;
     print_items(context, *reply, groups, "id", [&] { return group_table(context, groups); });
-    if (groups.empty()) {
+    const bool partial = is_true(reply->value, "partial");
+    if (partial) {
+      context.err << "The search took too long and stopped early.\n";
+    } else if (groups.empty()) {
       context.err << (chosen ? "No group is like that.\n"
                              : "There are no groups: nothing has died yet.\n");
     }
     const std::string next = text_of(reply->value, "next");
     if (!next.empty()) context.err << "More: add --cursor " << next << "\n";
+    if (partial) return exit_partial;
     return groups.empty() ? exit_nothing_matched : exit_ok;
   });
 }

@@ -104,6 +104,10 @@ bool matches(const GroupFilter& filter, const GroupSummary& group) {
          (!filter.seen_before || group.last_seen < *filter.seen_before);
 }
 
+GroupPlace place_of(const GroupSummary& group) noexcept {
+  return {group.open, group.last_seen, group.fingerprint};
+}
+
 Result<void> edit_group(GroupSummary& group, const EditGroup& edit) {
   if (edit.expected_version && *edit.expected_version != group.version) {
     return Error{Code::conflict, "office.group",

@@ -203,6 +203,14 @@ struct GroupSummary {
 
 enum class GroupOrder : std::uint8_t { last_seen, open_count };
 
+/// A place in a list of groups: behind the group that has these.
+struct GroupPlace {
+  std::uint64_t open = 0;  // not looked at in the order of last deaths
+  TimePoint last_seen{};
+  Id128 fingerprint;
+  bool operator==(const GroupPlace&) const = default;
+};
+
 /// Which groups. Empty fields do not filter; filled ones must all hold.
 struct GroupFilter {
   std::vector<GroupStatus> statuses;
@@ -242,14 +250,17 @@ struct AggregateRequest {
   std::size_t groups = 0;                          // how many groups, 0 for none
   GroupOrder group_order = GroupOrder::last_seen;  // largest first; then last_seen, fingerprint
   GroupFilter group_filter;
-  std::optional<Id128> only_group;  // the one with this fingerprint, whatever `groups` says
-  std::optional<ClaimFrom> due;     // when will `claim` have something to do there?
+  std::optional<GroupPlace> groups_after;  // only those behind it; as fast as those from the first
+  std::optional<Millis> time_box;          // for groups: then `partial_at` says how far it came
+  std::optional<Id128> only_group;         // the one with this fingerprint, whatever `groups` says
+  std::optional<ClaimFrom> due;            // when will `claim` have something to do there?
 };
 
 struct Aggregate {
   std::vector<Tally> tallies;         // zero counts left out; sorted by source, status, category
   std::vector<PolicyTally> policies;  // with `tallies`; zero counts left out; by status, kind
   std::vector<GroupSummary> groups;
+  std::optional<GroupPlace> partial_at;  // the time box ended; `groups_after` this goes on
   std::vector<GroupSummary> strands;  // with `only_group`: what it was merged from, by fingerprint
   std::uint64_t last_change = 0;
   Lifetime lifetime;  // with `tallies`

@@ -150,6 +150,7 @@ void move_group(GroupSummary& group, const GroupMove& move, const DeadLetter& re
 [[nodiscard]] Result<void> edit_group(GroupSummary& group, const EditGroup& edit);
 
 [[nodiscard]] bool matches(const GroupFilter& filter, const GroupSummary& group);
+[[nodiscard]] GroupPlace place_of(const GroupSummary& group) noexcept;
 
 /// One fingerprint of a group that was merged. Such a group has a strand for each, the one it is
 /// named after included; the group itself holds their sum.

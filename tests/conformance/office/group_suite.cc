@@ -2,6 +2,8 @@
 
 #include "conformance/office/office_suite.h"
 
+#include "dlo/store/rules.h"
+
 namespace dlo::testing {
 namespace {
 
@@ -135,6 +137,55 @@ TEST_P(OfficeSuite, GroupsAreFoundByWhatPeopleSaidOfThem) {
   EXPECT_EQ(found([](auto& f) { f.has_open = false; }), "1");
   EXPECT_EQ(found([](auto& f) { f.has_open = true; }), "32");
   EXPECT_EQ(found([](auto& f) { f.seen_before = noon + minutes{1}; }), "1");
+}
+
+/// Every page to the last, as somebody reads them who follows what they say; too many are given up.
+std::vector<Id128> page_by_page(Office& office, AggregateRequest request) {
+  std::vector<Id128> out;
+  for (int pages = 0; pages < 100; ++pages) {
+    const Aggregate page = must(office.aggregate(request));
+    for (const GroupSummary& each : page.groups) out.push_back(each.fingerprint);
+    EXPECT_LE(page.groups.size(), request.groups);
+    if (page.partial_at) {
+      request.groups_after = page.partial_at;
+    } else if (page.groups.size() == request.groups) {
+      request.groups_after = place_of(page.groups.back());
+    } else {
+      return out;
+    }
+  }
+  return {};
+}
+
+TEST_P(OfficeSuite, PagesOfGroupsGoOnWhereTheyEnded) {
+  std::vector<Change> changes;
+  for (std::uint64_t n = 1; n <= 80; ++n) {  // several of a moment, several of a size
+    changes.push_back(append_of(dead(n, 1 + n % 60, noon + minutes{n % 7})));
+  }
+  EditGroup words = say(7, GroupStatus::open);
+  words.owner = "ann";
+  changes.emplace_back(words);
+  apply(changes);
+  for (const GroupOrder order : {GroupOrder::last_seen, GroupOrder::open_count}) {
+    for (const bool filtered : {false, true}) {
+      AggregateRequest request;
+      request.group_order = order;
+      if (filtered) request.group_filter.owner = "ann";
+      request.groups = 1'000;
+      std::vector<Id128> all;
+      for (const auto& each : must(office().aggregate(request)).groups) {
+        all.push_back(each.fingerprint);
+      }
+      EXPECT_EQ(all.size(), filtered ? 1U : 60U);
+      for (const std::size_t limit : {1U, 7U, 60U}) {
+        request.groups = limit;
+        request.time_box.reset();
+        EXPECT_EQ(page_by_page(office(), request), all) << limit;
+        request.time_box = Millis{0};
+        EXPECT_EQ(page_by_page(office(), request), all) << limit << ", always out of time";
+      }
+    }
+  }
 }
 
 MergeGroups merge(std::uint64_t from, std::uint64_t into) {

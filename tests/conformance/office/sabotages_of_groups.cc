@@ -18,6 +18,12 @@ Hooks on_edits(std::function<void(EditGroup&)> spoil) {
   return hooks;
 }
 
+Hooks on_requests(std::function<void(AggregateRequest&)> spoil) {
+  Hooks hooks;
+  hooks.request = std::move(spoil);
+  return hooks;
+}
+
 Hooks on_groups(std::function<void(GroupSummary&)> spoil) {
   Hooks hooks;
   hooks.numbers = [spoil = std::move(spoil)](Aggregate& numbers) {
@@ -148,6 +154,14 @@ std::vector<Sabotage> issues() {
       {"groups are found under another id",
        {"GroupsAreFoundByWhatPeopleSaidOfThem"},
        on_groups([](GroupSummary& group) { group.fingerprint = group_of(2); })},
+      {"a page of groups begins at the first again",
+       {"PagesOfGroupsGoOnWhereTheyEnded"},
+       on_requests([](AggregateRequest& request) { request.groups_after.reset(); })},
+      {"a page of groups leaves out those of the same moment",
+       {"PagesOfGroupsGoOnWhereTheyEnded"},
+       on_requests([](AggregateRequest& request) {
+         if (request.groups_after) request.groups_after->last_seen -= Millis{1};
+       })},
       {"tags are dropped", {"AnIssueSurvivesARestart"}, on_edits([](EditGroup& edit) {
          edit.tags.reset();
        })},

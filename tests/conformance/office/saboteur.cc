@@ -33,7 +33,9 @@ class SabotagedOffice final : public Office, private Ledger, private PoisonBook 
     return page;
   }
   Result<Aggregate> aggregate(const AggregateRequest& request) override {
-    return after(good_.aggregate(request), hooks_.numbers);
+    AggregateRequest asked = request;
+    if (hooks_.request) hooks_.request(asked);
+    return after(good_.aggregate(asked), hooks_.numbers);
   }
   Result<std::vector<Claim>> claim(std::size_t limit, TimePoint now, Millis lease_for,
                                    const ClaimFrom& from) override {

@@ -19,6 +19,7 @@ struct Hooks {
   std::function<void(RecordDetail&)> detail;
   std::function<void(Query&)> query;
   std::function<void(const Query&, Page&)> page;
+  std::function<void(AggregateRequest&)> request;
   std::function<void(Aggregate&)> numbers;
   struct ClaimRequest {
     std::size_t limit;

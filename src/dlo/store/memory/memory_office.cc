@@ -243,7 +243,7 @@ Result<Aggregate> MemoryOffice::aggregate(const AggregateRequest& request) {
     if (const GroupSummary* group = tables.group(id)) answer.groups.push_back(*group);
     for (Strand& each : tables.strands_of(id)) answer.strands.push_back(std::move(each.own));
   } else {
-    answer.groups = tables.top_groups(request.group_order, request.group_filter, request.groups);
+    answer.groups = tables.top_groups(request);
   }
   if (request.due) answer.next_due = tables.earliest(*request.due);
   return answer;

@@ -176,10 +176,18 @@ const GroupSummary* Tables::group(const Id128& fingerprint) const {
   return found == groups_.end() ? nullptr : &found->second;
 }
 
+Tables::RecentKey Tables::recent_key(const GroupPlace& place) {
+  return {backwards(millis(place.last_seen)), place.fingerprint};
+}
+
+Tables::CrowdedKey Tables::crowded_key(const GroupPlace& place) {
+  return {backwards(static_cast<std::int64_t>(place.open)), backwards(millis(place.last_seen)),
+          place.fingerprint};
+}
+
 void Tables::index_group(const GroupSummary& group, bool in) {
-  const RecentKey recent{backwards(millis(group.last_seen)), group.fingerprint};
-  const CrowdedKey crowded{backwards(static_cast<std::int64_t>(group.open)),
-                           backwards(millis(group.last_seen)), group.fingerprint};
+  const RecentKey recent = recent_key(place_of(group));
+  const CrowdedKey crowded = crowded_key(place_of(group));
   if (in) {
     groups_by_last_seen_.insert(recent);
     groups_by_open_.insert(crowded);
@@ -210,23 +218,22 @@ void Tables::put_group(const GroupSummary& group) {
   restore_group(group.fingerprint, group);
 }
 
-std::vector<GroupSummary> Tables::top_groups(GroupOrder order, const GroupFilter& filter,
-                                             std::size_t limit) const {
+std::vector<GroupSummary> Tables::top_groups(const AggregateRequest& request) const {
   std::vector<GroupSummary> top;
   const auto take = [&](const Id128& id) {
     const GroupSummary& group = groups_.at(id);
-    if (matches(filter, group)) top.push_back(group);
-    return top.size() < limit;
+    if (matches(request.group_filter, group)) top.push_back(group);
+    return top.size() < request.groups;
   };
-  if (limit == 0) return top;
-  if (order == GroupOrder::last_seen) {
-    for (const auto& key : groups_by_last_seen_) {
-      if (!take(key.second)) break;
-    }
+  if (request.groups == 0) return top;
+  const auto& after = request.groups_after;
+  if (request.group_order == GroupOrder::last_seen) {
+    auto key =
+        after ? groups_by_last_seen_.upper_bound(recent_key(*after)) : groups_by_last_seen_.begin();
+    while (key != groups_by_last_seen_.end() && take(key->second)) ++key;
   } else {
-    for (const auto& key : groups_by_open_) {
-      if (!take(std::get<2>(key))) break;
-    }
+    auto key = after ? groups_by_open_.upper_bound(crowded_key(*after)) : groups_by_open_.begin();
+    while (key != groups_by_open_.end() && take(std::get<2>(*key))) ++key;
   }
   return top;
 }

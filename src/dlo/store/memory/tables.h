@@ -86,8 +86,7 @@ class Tables {
     return poisoned_[static_cast<std::size_t>(kind)];
   }
   [[nodiscard]] const Lifetime& lifetime() const noexcept { return lifetime_; }
-  [[nodiscard]] std::vector<GroupSummary> top_groups(GroupOrder order, const GroupFilter& filter,
-                                                     std::size_t limit) const;
+  [[nodiscard]] std::vector<GroupSummary> top_groups(const AggregateRequest& request) const;
 
  private:
   struct Sequence {
@@ -97,6 +96,8 @@ class Tables {
   /// Numbers are turned round: a set in this order starts with the largest.
   using RecentKey = std::pair<std::int64_t, Id128>;
   using CrowdedKey = std::tuple<std::int64_t, std::int64_t, Id128>;
+  [[nodiscard]] static RecentKey recent_key(const GroupPlace& place);
+  [[nodiscard]] static CrowdedKey crowded_key(const GroupPlace& place);
 
   void index(const EntryPtr& entry, bool in);
   /// Calls `consider` with each line of due records that `from` means.

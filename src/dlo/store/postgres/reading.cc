@@ -6,6 +6,7 @@
 
 #include "dlo/store/postgres/books.h"
 #include "dlo/store/postgres/columns.h"
+#include "dlo/store/postgres/group_pages.h"
 #include "dlo/store/sql/codec.h"
 #include "dlo/store/sql/edit.h"
 
@@ -45,30 +46,6 @@ const std::string strand_rows = std::string("SELECT ") + strand_columns +
 std::int64_t bounded(std::uint64_t value) {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   return static_cast<std::int64_t>(std::min(value, most));
-}
-
-/// The groups that may pass the filter, in order. Only tags are not told apart for certain.
-void send_groups(Connection& db, const AggregateRequest& request) {
-  const GroupFilter& filter = request.group_filter;
-  std::vector<std::int64_t> statuses;
-  for (const GroupStatus status : filter.statuses) {
-    statuses.push_back(static_cast<std::int64_t>(status));
-  }
-  const std::string owner = filter.owner.value_or("");
-  const std::string tag = filter.tag.value_or("");
-  const Params params(statuses, owner, filter.seen_before.value_or(TimePoint{}), tag,
-                      bounded(request.groups));
-  std::string sql = std::string("SELECT ") + group_columns + " FROM groups WHERE true";
-  if (!statuses.empty()) sql += " AND status = ANY($1)";
-  if (filter.owner) sql += " AND owner = $2";
-  if (filter.seen_before) sql += " AND last_seen < $3";
-  if (filter.has_open) sql += *filter.has_open ? " AND open > 0" : " AND open = 0";
-  if (filter.tag) sql += " AND position($4 IN tags) > 0";
-  sql += request.group_order == GroupOrder::last_seen
-             ? " ORDER BY last_seen DESC, fingerprint"
-             : " ORDER BY open DESC, last_seen DESC, fingerprint";
-  if (!filter.tag) sql += " LIMIT $5";
-  db.send(sql, params, Plan::once);
 }
 
 void send_next_due(Connection& db, const ClaimFrom& from) {
@@ -165,7 +142,8 @@ Aggregate read_aggregate(Connection& db, const AggregateRequest& request) {
     db.send(one_group, Params(*request.only_group));
     db.send(strand_rows, Params(*request.only_group));
   }
-  if (some_groups) send_groups(db, request);
+  GroupPages groups(request);
+  if (some_groups) groups.send(db);
   if (request.due) send_next_due(db, *request.due);
   db.send("COMMIT");
   const std::vector<Rows> answers = db.finish();
@@ -191,11 +169,8 @@ Aggregate read_aggregate(Connection& db, const AggregateRequest& request) {
     for (const Row row : answers[next++]) answer.strands.push_back(read_strand(row).own);
   }
   if (some_groups) {
-    for (const Row row : answers[next++]) {
-      GroupSummary group = read_group(row);
-      if (answer.groups.size() == request.groups) break;
-      if (matches(request.group_filter, group)) answer.groups.push_back(std::move(group));
-    }
+    groups.take(answers[next], answers[next + 1]);
+    next += 2;
   }
   if (request.due) {
     for (const Row row : answers[next++]) {
@@ -203,6 +178,13 @@ Aggregate read_aggregate(Connection& db, const AggregateRequest& request) {
       answer.next_due = answer.next_due ? std::min(*answer.next_due, row.time(0)) : row.time(0);
     }
   }
+  if (!some_groups) return answer;
+  while (groups.goes_on()) {
+    groups.send(db);
+    const std::vector<Rows> more = db.finish();
+    groups.take(more[0], more[1]);
+  }
+  groups.put_into(answer);
   return answer;
 }
 

@@ -11,6 +11,14 @@ inline constexpr const char* group_columns =
     "last_seen, sample, category, source, version, resolved_at, regressed_at, repeats, tags, "
     "trend, "
     "strands";
+/// Where some of them stand.
+namespace group_column {
+inline constexpr int fingerprint = 0;
+inline constexpr int status = 2;
+inline constexpr int owner = 3;
+inline constexpr int open = 7;
+inline constexpr int last_seen = 10;
+}  // namespace group_column
 /// The columns `read_strand` expects.
 inline constexpr const char* strand_columns =
     "fingerprint, title, status, owner, ticket, notes, snoozed_until, open, total, first_seen, "

@@ -6,6 +6,7 @@
 #include "dlo/store/sql/codec.h"
 #include "dlo/store/sqlite/books.h"
 #include "dlo/store/sqlite/due_lines.h"
+#include "dlo/store/sqlite/group_pages.h"
 #include "dlo/store/sqlite/session.h"
 
 namespace dlo::sqlite {
@@ -35,10 +36,6 @@ const std::string one_group =
 const std::string strand_rows = std::string("SELECT ") + strand_columns +
                                 " FROM strands WHERE into_group = (SELECT into_group FROM strands"
                                 " WHERE fingerprint = ?) ORDER BY fingerprint";
-const std::string recent_groups =
-    std::string("SELECT ") + group_columns + " FROM groups ORDER BY last_seen DESC, fingerprint";
-const std::string crowded_groups = std::string("SELECT ") + group_columns +
-                                   " FROM groups ORDER BY open DESC, last_seen DESC, fingerprint";
 
 const std::string first_due =
     "SELECT due_at FROM records INDEXED BY records_due WHERE due_at IS NOT NULL"
@@ -158,12 +155,7 @@ Aggregate read_aggregate(Readers::Turn& turn, const AggregateRequest& request) {
       answer.strands.push_back(std::move(strand.own));
     }
   } else if (request.groups > 0) {
-    const auto& sql = request.group_order == GroupOrder::last_seen ? recent_groups : crowded_groups;
-    Rows rows(turn(sql));
-    while (answer.groups.size() < request.groups && rows.next()) {
-      GroupSummary group = read_group(*rows);
-      if (matches(request.group_filter, group)) answer.groups.push_back(std::move(group));
-    }
+    read_groups(turn, request, answer);
   }
   if (request.due) answer.next_due = read_next_due(turn, *request.due);
   return answer;
