@@ -185,7 +185,7 @@ TEST(Scenario, TheSafeVariantIsRecommended) {
 TEST(Scenario, AMisspeltProfileIsRefusedWithTheNearestName) {
   const Ended refused =
       run_dlo({"explain", "--profile", "bokking", "--error", "x", "--attempt", "1"});
-  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.err.find("did you mean \"booking\""), std::string::npos) << refused.err;
 }
 
@@ -193,6 +193,7 @@ TEST(Scenario, AWrongCommandLineIsAUsageError) {
   EXPECT_EQ(run_dlo({}).code, 2);
   EXPECT_EQ(run_dlo({"explain", "--attempt", "0", "--error", "x"}).code, 2);
   EXPECT_EQ(run_dlo({"list", "-o", "xml"}).code, 2);
+  EXPECT_EQ(run_dlo({"explain", "--counter", "fech=2", "x"}).code, 2);
   EXPECT_EQ(run_dlo({"--help"}).code, 0);
   // ... and says what may have been meant.
   const auto suggests = [](std::vector<std::string> words, const std::string& meant) {

@@ -187,7 +187,10 @@ int explain(Context& context, const ExplainArguments& arguments) {
     text = std::move(*told);
   } else {
     auto told = dlo::explain(config->rules, re2_compiler(), *inquiry, {}, context.now);
-    if (!told) return fail(context, told.error());
+    if (!told) {  // nothing is asked but what was typed
+      fail(context, told.error());
+      return exit_usage;
+    }
     explain_replay(*told, config->redirects, *inquiry, {});
     text = to_json(*told);
   }
