@@ -179,6 +179,31 @@ TEST_F(PullDeskTest, AWorkerCanCondemnAMessage) {  // S0-36
   EXPECT_NE(classified.category, "rejected");
 }
 
+TEST_F(PullDeskTest, ADeathLetsTheNextOfItsKeyGoOn) {  // ADR 0028
+  for (const char* id : {"1", "2"}) {
+    auto message = std::make_shared<Message>();
+    message->id = id;
+    message->key = "ann";
+    Publication publication;
+    publication.message = std::move(message);
+    must(broker_->publish({&publication, 1}, clock_.instant()));
+  }
+  const auto first = receive();
+  ASSERT_EQ(first.size(), 1U) << "one of a key at a time";
+  EXPECT_EQ(settle(first[0].lease, PullCondemned{"Bad", "it is"}).fate, Fate::dead);
+  const auto second = receive();
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].message->id, "2");
+}
+
+TEST_F(PullDeskTest, ASecretInAWorkersReasonIsHidden) {  // R26
+  send("1");
+  const auto dead = settle(receive().at(0).lease, PullCondemned{"bad password=hunter2", "no"});
+  const auto record = must(kept_.get(*dead.record)).record;
+  EXPECT_EQ(record.reason, "bad password=***");
+  EXPECT_EQ(record.failure.type, "bad password=***");
+}
+
 TEST_F(PullDeskTest, TheMarkComesOffOnceTheSourceIsSettled) {  // R3
   send("1");
   const auto handed = receive();
