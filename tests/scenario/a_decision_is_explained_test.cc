@@ -42,7 +42,7 @@ TEST(Scenario, ADecisionUnderAConfigurationIsExplained) {
   EXPECT_NE(orders.out.find(R"("verdict":"dead_letter")"), std::string::npos) << orders.out;
   EXPECT_NE(orders.out.find("source orders"), std::string::npos) << orders.out;
   const Ended unknown = asked("carefull", {});
-  EXPECT_EQ(unknown.code, 1);
+  EXPECT_EQ(unknown.code, 2);
   EXPECT_NE(unknown.err.find("careful"), std::string::npos) << unknown.err;
 }
 
