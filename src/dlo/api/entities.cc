@@ -333,7 +333,9 @@ class Visit {
 
   /// A caller who hears of an error knows what became of the entity.
   [[nodiscard]] HttpResponse refusal(Error error) const {
-    if (!error.detail.empty() && error.detail.back() != '.') error.detail += '.';
+    // The text of a refusal that stands alone is the document's (S1-25).
+    const bool goes_on = error.code == Code::timed_out || is_retryable(error.code);
+    if (goes_on && !error.detail.empty() && error.detail.back() != '.') error.detail += '.';
     if (error.code == Code::timed_out) {
       error.detail +=
           " Whether it was done is not known: ask again with the same Idempotency-Key, or look at "
