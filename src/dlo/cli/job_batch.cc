@@ -139,7 +139,9 @@ int run_jobs(Context& context, Client& client, const std::vector<std::string>& i
   }
   if (once.size() <= ids_of_a_job) {
     const auto body = body_of(once);
-    return body ? run_job(context, client, *body, will) : refuse(context, body.error());
+    JobWill named = will;
+    named.named = once.size();
+    return body ? run_job(context, client, *body, named) : refuse(context, body.error());
   }
   Batch batch(context, client, will);
   if (const auto planned = batch.plan(once, body_of); !planned) {
@@ -160,7 +162,12 @@ int run_jobs(Context& context, Client& client, const std::vector<std::string>& i
     batch.cancel();
     return exit_usage;
   }
-  return batch.start(in_turn);
+  if (batch.count() < once.size()) {
+    context.err << "dlo: " << once.size() - batch.count() << " of " << once.size()
+                << " ids are no dead letters here; the others are dealt with.\n";
+  }
+  const int ended = batch.start(in_turn);
+  return ended == exit_ok && batch.count() < once.size() ? exit_partial : ended;
 }
 
 }  // namespace dlo::cli

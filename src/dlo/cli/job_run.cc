@@ -231,6 +231,18 @@ int watch_job(Context& context, Client& client, const std::string& id, bool sile
   return report(context, id, *last, silent);
 }
 
+namespace {
+
+/// True if some of the ids that were named are no dead letters here.
+bool some_are_unknown(Context& context, const JobWill& will, std::uint64_t found) {
+  if (found >= will.named) return false;
+  context.err << "dlo: " << will.named - found << " of " << will.named
+              << " ids are no dead letters here; the others are dealt with.\n";
+  return true;
+}
+
+}  // namespace
+
 int run_job(Context& context, Client& client, const std::string& body, const JobWill& will) {
   const auto planned = ask_for(client, {"POST", "/v1/jobs", body});
   if (!planned) return refuse(context, planned.error());
@@ -248,7 +260,8 @@ int run_job(Context& context, Client& client, const std::string& body, const Job
   };
   print_plan(context, *planned);
   const JsonValue& preview = member(planned->value, "preview");
-  const bool empty = number_of(preview, "count") == 0 && !is_true(preview, "at_least");
+  const std::uint64_t count = number_of(preview, "count");
+  const bool empty = count == 0 && !is_true(preview, "at_least");
   if (empty || will.dry_run) {
     context.err << (empty ? "Nothing matches; there is nothing to do.\n"
                           : "Nothing was changed. To do it: dlo job start " + id + "\n");
@@ -263,12 +276,14 @@ int run_job(Context& context, Client& client, const std::string& body, const Job
   }
   const auto started = ask_for(client, {"POST", job_path(id, "start")});
   if (!started) return refuse(context, started.error());
+  const int best = some_are_unknown(context, will, count) ? exit_partial : exit_ok;
   if (client.is_server() && !will.wait) {
     context.err << "The server works on it. To follow it: dlo job watch " << id << "\n";
     answer(*started);
-    return exit_ok;
+    return best;
   }
-  return watch_job(context, client, id, will.silent);
+  const int ended = watch_job(context, client, id, will.silent);
+  return ended == exit_ok ? best : ended;
 }
 
 }  // namespace dlo::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -10,10 +11,11 @@ namespace dlo::cli {
 
 /// How far a bulk act goes by itself.
 struct JobWill {
-  bool yes = false;      // nobody is asked
-  bool dry_run = false;  // only the plan
-  bool wait = false;     // until it is over; always where no server does it
-  bool silent = false;   // nothing on the output: whoever runs it answers something else
+  bool yes = false;         // nobody is asked
+  bool dry_run = false;     // only the plan
+  bool wait = false;        // until it is over; always where no server does it
+  bool silent = false;      // nothing on the output: whoever runs it answers something else
+  std::uint64_t named = 0;  // ids that were said: of fewer it is told that the others are unknown
 };
 
 /// Says yes to `question`, or that --yes is missing where nobody can be asked.
