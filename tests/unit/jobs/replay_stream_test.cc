@@ -83,7 +83,8 @@ TEST_F(StreamTest, WhileOneSliceIsSentTheNextIsTakenAndNotMore) {
       seen = status_of(slice) == Status::replaying;
       std::this_thread::yield();
     }
-    EXPECT_EQ(status_of((nth - 1) * slice), Status::replaying) << "before it is sent";
+    EXPECT_EQ(status_of(static_cast<std::size_t>(nth - 1) * slice), Status::replaying)
+        << "before it is sent";
     most = std::max(most.load(), taken(job));
   };
   must(stream(job));
@@ -129,7 +130,9 @@ TEST_F(StreamTest, ABrokerThatGoesAwayLeavesWhatWasTakenToBeSentLater) {
 TEST_F(StreamTest, WhatOthersDealWithBeforeItIsWrittenDownIsSentOnce) {
   die(0, 2'500);
   const Job job = plan_replay();
-  while_sending_ = [&](int nth) { resolve((nth - 1) * slice + 3, std::string(how_replayed)); };
+  while_sending_ = [&](int nth) {
+    resolve(static_cast<std::size_t>(nth - 1) * slice + 3, std::string(how_replayed));
+  };
   must(stream(job));
   EXPECT_EQ(sent_, 2'500U);
   EXPECT_EQ(counts(job).ok, 2'500U);

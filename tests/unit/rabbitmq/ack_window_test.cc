@@ -22,7 +22,7 @@ AckWindow with(std::uint64_t count) {
 
 TEST(AckWindow, OneFrameTellsOfAllThatNothingOpenIsBefore) {
   AckWindow window = with(5);
-  for (const std::uint64_t tag : {3, 1, 2, 5}) window.done(tag, early);
+  for (const std::uint64_t tag : {3U, 1U, 2U, 5U}) window.done(tag, early);
   EXPECT_EQ(window.in_front(), 3U);
   EXPECT_EQ(window.waiting(), 4U);
   EXPECT_EQ(window.take_front(), 3U);
@@ -32,7 +32,7 @@ TEST(AckWindow, OneFrameTellsOfAllThatNothingOpenIsBefore) {
 
 TEST(AckWindow, WhatWaitsForOthersIsToldTogetherWithThem) {
   AckWindow window = with(4);
-  for (const std::uint64_t tag : {2, 3, 4}) window.done(tag, early);
+  for (const std::uint64_t tag : {2U, 3U, 4U}) window.done(tag, early);
   EXPECT_EQ(window.in_front(), 0U);
   window.done(1, late);
   EXPECT_TRUE(window.all_done());
@@ -42,11 +42,11 @@ TEST(AckWindow, WhatWaitsForOthersIsToldTogetherWithThem) {
 
 TEST(AckWindow, TheRestIsToldOneByOne) {
   AckWindow window = with(5);
-  for (const std::uint64_t tag : {5, 3}) window.done(tag, early);
+  for (const std::uint64_t tag : {5U, 3U}) window.done(tag, early);
   EXPECT_EQ(window.take_front(), std::nullopt);
   EXPECT_EQ(window.take_rest(), (Tags{3, 5}));
   EXPECT_EQ(window.waiting(), 0U);
-  for (const std::uint64_t tag : {1, 2, 4}) window.done(tag, early);
+  for (const std::uint64_t tag : {1U, 2U, 4U}) window.done(tag, early);
   EXPECT_EQ(window.take_front(), 4U)
       << "a tag that the server does not know any more ends a channel";
 }
