@@ -162,12 +162,9 @@ int run_jobs(Context& context, Client& client, const std::vector<std::string>& i
     batch.cancel();
     return exit_usage;
   }
-  if (batch.count() < once.size()) {
-    context.err << "dlo: " << once.size() - batch.count() << " of " << once.size()
-                << " ids are no dead letters here; the others are dealt with.\n";
-  }
+  const bool some = some_are_unknown(context, once.size(), batch.count());
   const int ended = batch.start(in_turn);
-  return ended == exit_ok && batch.count() < once.size() ? exit_partial : ended;
+  return ended == exit_ok && some ? exit_partial : ended;
 }
 
 }  // namespace dlo::cli

@@ -231,17 +231,12 @@ int watch_job(Context& context, Client& client, const std::string& id, bool sile
   return report(context, id, *last, silent);
 }
 
-namespace {
-
-/// True if some of the ids that were named are no dead letters here.
-bool some_are_unknown(Context& context, const JobWill& will, std::uint64_t found) {
-  if (found >= will.named) return false;
-  context.err << "dlo: " << will.named - found << " of " << will.named
+bool some_are_unknown(Context& context, std::uint64_t named, std::uint64_t found) {
+  if (found >= named) return false;
+  context.err << "dlo: " << named - found << " of " << named
               << " ids are no dead letters here; the others are dealt with.\n";
   return true;
 }
-
-}  // namespace
 
 int run_job(Context& context, Client& client, const std::string& body, const JobWill& will) {
   const auto planned = ask_for(client, {"POST", "/v1/jobs", body});
@@ -276,7 +271,7 @@ int run_job(Context& context, Client& client, const std::string& body, const Job
   }
   const auto started = ask_for(client, {"POST", job_path(id, "start")});
   if (!started) return refuse(context, started.error());
-  const int best = some_are_unknown(context, will, count) ? exit_partial : exit_ok;
+  const int best = some_are_unknown(context, will.named, count) ? exit_partial : exit_ok;
   if (client.is_server() && !will.wait) {
     context.err << "The server works on it. To follow it: dlo job watch " << id << "\n";
     answer(*started);

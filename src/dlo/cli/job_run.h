@@ -21,6 +21,9 @@ struct JobWill {
 /// Says yes to `question`, or that --yes is missing where nobody can be asked.
 [[nodiscard]] bool confirmed(Context& context, bool yes, const std::string& question);
 
+/// Says so, and is true, if some of the ids that were named are no dead letters here.
+bool some_are_unknown(Context& context, std::uint64_t named, std::uint64_t found);
+
 /// Plans the job that `body` describes (POST /v1/jobs), shows what it would do, asks, starts it
 /// and, if wanted, watches it to its end. `what` names it in questions: "replay 12 dead letters …".
 int run_job(Context& context, Client& client, const std::string& body, const JobWill& will);
