@@ -14,6 +14,10 @@ std::uint64_t reported_ends(const Profile& profile, const Counters& counters) no
 
 std::uint64_t count_for(const Profile& profile, CounterName counter,
                         const Counters& counters) noexcept {
+  if (counter == CounterName::abandon_or_fetch) {
+    return std::max<std::uint64_t>(count_for(profile, CounterName::abandon, counters),
+                                   counters.fetch);
+  }
   const bool of_ends = counter == CounterName::failure ||
                        (counter == CounterName::abandon && profile.failure_abandons);
   if (!of_ends) return value_of(counters, counter);

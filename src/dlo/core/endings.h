@@ -15,8 +15,9 @@ namespace dlo {
 
 /// What a check compares with its limit, asked while nothing runs. `failure`, and `abandon` where
 /// failures are abandons, are every execution that ended badly, however it did: failures, counted
-/// abandons and, with `crash_counts`, runs that were cut off add up to one limit. Any other is the
-/// count of that name.
+/// abandons and, with `crash_counts`, runs that were cut off add up to one limit.
+/// `abandon_or_fetch` is the greater of that `abandon` and the claims. Any other is the count of
+/// that name.
 [[nodiscard]] std::uint64_t count_for(const Profile& profile, CounterName counter,
                                       const Counters& counters) noexcept;
 

@@ -193,5 +193,24 @@ TEST(Endings, AreCountedOnceWhereFailuresAreAbandons) {
   EXPECT_EQ(count_for(booking, CounterName::retry, counters), 0U);
 }
 
+/// Found by a law: five runs that were cut off ended it, five that had told of their failures did
+/// not. They had done so under a profile that does not count failures as abandons.
+TEST(Endings, OfAnotherProfileEndItNoLaterThanCrashesWould) {
+  Profile profile = must(find_profile("durable+safe"));
+  const RuleBook book = must(RuleBook::build(profile));
+  Counters cut_off;
+  cut_off.attempt = cut_off.total = profile.limit;
+  cut_off.fetch = 1;
+  Counters told = cut_off;
+  told.failure = profile.limit;
+  EXPECT_EQ(count_for(profile, CounterName::abandon_or_fetch, told), profile.limit);
+  for (const Counters& counters : {cut_off, told}) {
+    const Decision decision = book.after_run(failed("broken pipe"), counters, noon, 0);
+    EXPECT_TRUE(std::holds_alternative<DeadLetterAs>(decision.verdict)) << print(counters);
+  }
+  profile.failure_abandons = false;
+  EXPECT_EQ(count_for(profile, CounterName::abandon_or_fetch, told), 1U);
+}
+
 }  // namespace
 }  // namespace dlo
