@@ -24,6 +24,7 @@ std::string Scanner::run() {
     const char c = text_[at_];
     if (c == '-' && pem_key()) continue;
     if (c == ':' && url_user()) continue;
+    if ((c == '$' && crypt_hash()) || (c == '{' && directory_hash())) continue;
     if (c == '@') bare_address();
     if (at_ == tag_end_) {
       tag_end_ = npos;
@@ -103,6 +104,7 @@ bool Scanner::marked_key(std::size_t begin, std::size_t end) {
     });
     if (!fits) continue;
     hide(begin, end);
+    if (key.exact && key.alphabet == tables::Alphabet::upper_digits) other_half(end);
     return true;
   }
   return false;

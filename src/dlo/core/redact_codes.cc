@@ -195,6 +195,46 @@ bool Scanner::oracle_login(std::size_t begin, std::size_t end) {
   return true;
 }
 
+void Scanner::other_half(std::size_t end) {
+  constexpr std::size_t length = 40;
+  const std::size_t from =
+      skip(end, [](char c) { return is_blank(c) || c == ':' || c == '/' || c == ','; });
+  std::size_t to = from;  // one too many is enough to know: text made of such keys stays linear
+  while (to - from <= length && (is_alnum(peek(to)) || peek(to) == '/' || peek(to) == '+')) ++to;
+  const std::string_view half = slice(from, to);
+  if (half.size() != length || !std::ranges::any_of(half, is_lower)) return;
+  if (std::ranges::any_of(half, is_upper)) hide(from, to);  // a digest has no capitals
+}
+
+// --- what passwords are compared with
+
+bool Scanner::crypt_hash() {
+  constexpr std::size_t longest_mark = 16;
+  const std::size_t mark = at_ + 1;
+  const std::size_t mark_end = mark + std::min(text_.substr(mark, longest_mark).find('$'), far);
+  if (peek(mark_end) != '$' || !is_one_of(slice(mark, mark_end), tables::crypt_marks)) return false;
+  const std::size_t to =
+      without_full_stop(mark_end, skip(mark_end, [](char c) {
+                          return is_alnum(c) || std::string_view("$./+=,-_").find(c) != npos;
+                        }));
+  std::size_t stop = to;
+  while (stop > mark_end && (text_[stop - 1] == ',' || text_[stop - 1] == '.')) --stop;
+  if (stop - mark_end < tables::shortest_crypt) return false;
+  hide(at_, stop);
+  return true;
+}
+
+bool Scanner::directory_hash() {
+  const std::size_t mark_end = skip(at_ + 1, [](char c) { return is_alnum(c); });
+  if (peek(mark_end) != '}' || !is_one_of(slice(at_ + 1, mark_end), tables::directory_marks)) {
+    return false;
+  }
+  const std::size_t to = skip(mark_end + 1, [](char c) { return is_token68(c) || c == '$'; });
+  if (to - mark_end <= tables::shortest_crypt) return false;
+  hide(mark_end + 1, to);
+  return true;
+}
+
 // --- values in blocks and braces
 
 /// `password: |` and the value in the lines below, as YAML has it.

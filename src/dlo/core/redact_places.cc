@@ -90,6 +90,37 @@ void Scanner::spoken_value(std::size_t begin, std::size_t end, Trust trust) {
   if (at_ == end && trust == Trust::certain) pointed_value(end);
 }
 
+bool Scanner::paired_value(std::size_t end, Trust trust) {
+  const auto between = [](char c) {
+    return is_space(c) || is_quote(c) || c == ',' || c == '\\' || c == ';';
+  };
+  const std::size_t member = skip(end, between);
+  const std::size_t member_end = skip(member, is_word);
+  if (member == end || member - end > far / 8) return false;
+  if (!is_one_of(slice(member, member_end), tables::pair_members)) return false;
+  const std::size_t from = value_start(npos, member_end);
+  if (from == npos) return false;
+  std::size_t escapes = from;
+  while (peek(escapes) == '\\') ++escapes;
+  if (is_quote(peek(escapes))) {
+    quoted_value(from, escapes, trust);
+  } else {
+    bare_value(member, member_end, from, trust);
+  }
+  return true;
+}
+
+std::size_t Scanner::behind_quoted_owner(std::size_t end) const noexcept {
+  constexpr std::size_t longest = 160;
+  const char quote = peek(end);
+  if (!is_quote(quote)) return npos;
+  const std::string_view rest = text_.substr(end + 1, longest);
+  const std::size_t close = rest.find(quote);
+  if (close == npos || rest.substr(0, close).find('\n') != npos) return npos;
+  const std::size_t colon = end + 1 + close + 1;
+  return slice_is(colon, ": ") ? colon : npos;
+}
+
 void Scanner::pointed_value(std::size_t end) {
   constexpr std::string_view arrow = " -> ";
   constexpr std::string_view whose = " for ";
@@ -102,6 +133,9 @@ void Scanner::pointed_value(std::size_t end) {
     return;
   }
   if (!slice_is(end, whose)) return;
+  if (const std::size_t owned = behind_quoted_owner(end + whose.size()); owned != npos) {
+    return lone_token(owned + 2);
+  }
   const std::string_view rest = text_.substr(end, longest);
   const std::size_t colon = rest.find(": ");
   // Another sentence between them: the colon is not this one's.
@@ -166,14 +200,28 @@ void Scanner::told_token(std::size_t end) {
 
 void Scanner::told_value(std::size_t begin, std::size_t end) {
   std::size_t from = behind_verb(end);
-  if (from == npos) {
+  const bool said = from != npos;
+  if (!said) {
     if (peek(end) != ' ' || !is_one_of(word_before(begin), tables::telling_before)) return;
     from = end + 1;
   }
   if (is_quote(peek(from))) return quoted_value(from, from, Trust::certain);
   std::size_t to = skip(from, [](char c) { return !is_space(c) && !is_quote(c); });
   while (to > from && std::string_view(".,;:)!?").find(text_[to - 1]) != npos) --to;
-  if (is_no_word(slice(from, to))) hide(from, to);
+  const bool told = said && FoldedName(slice(begin, end)).ends_like(tables::spoken_secrets);
+  if (is_no_word(slice(from, to)) || (told && is_last_word(from, to))) hide(from, to);
+}
+
+bool Scanner::is_last_word(std::size_t from, std::size_t to) const noexcept {
+  constexpr std::size_t shortest = 4;
+  const std::string_view word = slice(from, to);
+  const std::size_t rest = skip(to, [](char c) { return c == '.' || c == '!' || is_blank(c); });
+  const bool ends = rest == text_.size() || peek(rest) == '\n' || peek(rest) == '\r';
+  if (!ends || word.size() < shortest || !std::ranges::all_of(word, is_alnum)) return false;
+  if (is_one_of(word, tables::said_of_secrets) || is_prose(word, '\0', Trust::likely)) return false;
+  return std::ranges::none_of(tables::said_endings, [&](std::string_view ending) {
+    return word.size() > ending.size() && same(word.substr(word.size() - ending.size()), ending);
+  });
 }
 
 void Scanner::next_line_value(std::size_t from) {
@@ -199,7 +247,8 @@ void Scanner::note_program(std::size_t begin, std::string_view name) noexcept {
   const bool known =
       name == "curl" || std::ranges::any_of(tables::password_flags,
                                             [&](const auto& each) { return name == each.program; });
-  if (!known) return;
+  // `curl https://host/login -u ann:x` is still curl.
+  if (!known || (name == "login" && is_in_command(begin))) return;
   program_at_ = begin;
   program_ = name;
 }

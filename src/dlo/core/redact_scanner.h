@@ -89,6 +89,10 @@ class Scanner {
   void pointed_value(std::size_t end);
   /// Alone between two quotes, if it looks like a secret.
   void quoted_token(std::size_t quote_at, Trust trust);
+  /// `"name":"DB_PASSWORD","value":"x"`, `key="DbPassword" value="x"`: the value of a pair.
+  bool paired_value(std::size_t end, Trust trust);
+  /// `password for 'https://host': x`: where `: x` begins; npos: nobody is quoted.
+  [[nodiscard]] std::size_t behind_quoted_owner(std::size_t end) const noexcept;
   /// The next word, quoted or not, if no sentence would go on like that.
   void lone_token(std::size_t from);
   /// `password =` and the value in the next line, alone.
@@ -117,6 +121,8 @@ class Scanner {
   void told_value(std::size_t begin, std::size_t end);
   /// `the token was x`: nothing but letters and digits, and many.
   void told_token(std::size_t end);
+  /// `the password was swordfish.`: the sentence ends with a word that says nothing of it.
+  [[nodiscard]] bool is_last_word(std::size_t from, std::size_t to) const noexcept;
   /// Behind ` is ` and the like; npos: there is none.
   [[nodiscard]] std::size_t behind_verb(std::size_t end) const noexcept;
   // --- commands
@@ -150,6 +156,11 @@ class Scanner {
   /// `?code=...`, with which a program that signs people in gets its tokens.
   bool sign_in_code(std::size_t begin, std::size_t end);
   bool oracle_login(std::size_t begin, std::size_t end);
+  /// `$2b$12$...`, `{SSHA}...`: what passwords are compared with, as rows of a table show it.
+  bool crypt_hash();
+  bool directory_hash();
+  /// The secret half of a key of AWS behind its other half: `AKIA...:wJalr...`.
+  void other_half(std::size_t end);
   bool block_value(std::size_t from);
   bool braced_value(std::size_t end, std::size_t from);
 

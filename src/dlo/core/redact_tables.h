@@ -12,10 +12,10 @@ namespace dlo::redact_tables {
 /// Names whose value is a secret, whatever it looks like. Compared without case, `_` and `-`, with
 /// the end of a name: `db_password`, `clientSecret`, `AWS_SECRET_ACCESS_KEY`.
 inline constexpr auto telling = std::to_array<std::string_view>(
-    {"password",  "passwd",     "passphrase",  "passwort",        "pwd",          "secret",
-     "secretkey", "apikey",     "accesskey",   "accountkey",      "sharedkey",    "privatekey",
-     "masterkey", "signingkey", "authkey",     "encryptionkey",   "userpass",     "passwordhash",
-     "pwdhash",   "apisecret",  "accesskeyid", "subscriptionkey", "secretkeybase"});
+    {"password",  "passwd",     "passphrase",  "passwort",        "pwd",           "secret",
+     "secretkey", "apikey",     "accesskey",   "accountkey",      "sharedkey",     "privatekey",
+     "masterkey", "signingkey", "authkey",     "encryptionkey",   "userpass",      "passwordhash",
+     "pwdhash",   "apisecret",  "accesskeyid", "subscriptionkey", "secretkeybase", "functionskey"});
 
 /// Names that are often harmless ("unexpected token: identifier"): their value goes only if it
 /// looks like a secret.
@@ -97,6 +97,7 @@ inline constexpr auto password_flags = std::to_array<PasswordFlag>({
     {"mongodump", "-p", Takes::behind},
     {"redis-cli", "-a", Takes::behind},
     {"ldapsearch", "-w", Takes::behind},
+    {"login", "-p", Takes::behind},  // docker, podman, oc, az acr: `docker run -p` is a port
 });
 
 inline constexpr std::size_t shortest_program = 4;
@@ -200,6 +201,53 @@ inline constexpr auto telling_before = std::to_array<std::string_view>(
 /// What stands between a secret's name and the secret in a sentence.
 inline constexpr auto verbs = std::to_array<std::string_view>(
     {" is ", " was ", " is: ", " was: ", " used was ", " used is ", " set to "});
+
+/// Secrets that a person takes in words: "the password was swordfish".
+inline constexpr auto spoken_secrets = std::to_array<std::string_view>(
+    {"password", "passwd", "passphrase", "passwort", "pwd", "passcode"});
+/// What a sentence says of a password with its last word, and how such words end.
+inline constexpr auto said_of_secrets = std::to_array<std::string_view>(
+    {"null",      "empty",     "blank",     "short",     "long",    "weak",      "okay",
+     "same",      "stale",     "unset",     "wrong",     "absent",  "present",   "there",
+     "here",      "none",      "plain",     "plaintext", "unsafe",  "insecure",  "secure",
+     "safe",      "common",    "easy",      "simple",    "text",    "optional",  "true",
+     "false",     "yours",     "temporary", "different", "unknown", "identical", "correct",
+     "incorrect", "necessary", "fine",      "good",      "invalid", "valid",     "wrongly",
+     "binary",    "strong"});
+inline constexpr auto said_endings =
+    std::to_array<std::string_view>({"ed", "en", "ing", "able", "ible", "tory", "set"});
+
+/// Between a secret's name and the secret where both are members of a pair.
+inline constexpr auto pair_members = std::to_array<std::string_view>({"value", "val"});
+
+/// How hashes of passwords begin: `$2b$12$`, `$argon2id$v=19$`.
+inline constexpr auto crypt_marks = std::to_array<std::string_view>({"1",
+                                                                     "2",
+                                                                     "2a",
+                                                                     "2b",
+                                                                     "2x",
+                                                                     "2y",
+                                                                     "5",
+                                                                     "6",
+                                                                     "7",
+                                                                     "y",
+                                                                     "gy",
+                                                                     "apr1",
+                                                                     "argon2i",
+                                                                     "argon2d",
+                                                                     "argon2id",
+                                                                     "scrypt",
+                                                                     "pbkdf2",
+                                                                     "pbkdf2-sha1",
+                                                                     "pbkdf2-sha256",
+                                                                     "pbkdf2-sha512",
+                                                                     "sha1",
+                                                                     "md5"});
+inline constexpr std::size_t shortest_crypt = 20;
+/// And those of directories: `{SSHA}...`.
+inline constexpr auto directory_marks =
+    std::to_array<std::string_view>({"ssha", "sha", "smd5", "md5", "ssha256", "ssha384", "ssha512",
+                                     "sha256", "sha384", "sha512", "pbkdf2", "crypt"});
 
 /// How a mail server is told who logs in.
 inline constexpr auto mail_logins =

@@ -105,6 +105,7 @@ std::size_t Scanner::value_start(std::size_t begin, std::size_t end) const noexc
   const std::size_t separator = i;
   if (peek(i) == '=' || peek(i) == ':') {
     ++i;
+    if (slice_is(i, ": ")) ++i;  // `userPassword:: aHVudGVyMg==`, as directories write it
     if (text_[separator] == ':' && (peek(i) == ':' || slice_is(i, "//"))) return npos;
     if (peek(i) == '=' || (text_[separator] == '=' && peek(i) == '>')) ++i;
   } else if (peek(i) == '%' && peek(i + 1) == '3' &&
@@ -130,7 +131,10 @@ void Scanner::named_value(std::size_t begin, std::size_t end, Trust trust) {
   if (element(begin, end, trust)) return;
   const std::size_t from =
       is_flag(begin) && is_blank(peek(end)) ? skip(end, is_blank) : value_start(begin, end);
-  if (from == npos) return spoken_value(begin, end, trust);
+  if (from == npos) {
+    if (trust < Trust::likely || !paired_value(end, trust)) spoken_value(begin, end, trust);
+    return;
+  }
   std::size_t escapes = from;
   while (peek(escapes) == '\\') ++escapes;
   if (is_quote(peek(escapes))) {

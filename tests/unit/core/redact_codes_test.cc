@@ -1,4 +1,5 @@
 // Secrets that are numbers, that a sentence tells, or that only programs of one maker write.
+#include <ctime>
 #include <gtest/gtest.h>
 #include <string>
 
@@ -52,6 +53,9 @@ INSTANTIATE_TEST_SUITE_P(Codes, Told, ::testing::ValuesIn<Row>({
 
 INSTANTIATE_TEST_SUITE_P(Sentences, Told, ::testing::ValuesIn<Row>({
     {"Was", "the password was hunter2", "the password was ***"},
+    {"WasAWord", "Login failed: the password was swordfish.", "Login failed: the password was ***."},
+    {"IsAWord", "passphrase is correcthorse\nat x", "passphrase is ***\nat x"},
+    {"ForAnAddress", "Password for 'https://bob@git.acme.com': hunter2", "Password for 'https://***@git.acme.com': ***"},
     {"WasQuoted", R"(the password was "horse")", R"(the password was "***")"},
     {"UsedWas", "password used was hunter2", "password used was ***"},
     {"IsColon", "password is: hunter2", "password is: ***"},
@@ -113,7 +117,61 @@ INSTANTIATE_TEST_SUITE_P(Makers, Told, ::testing::ValuesIn<Row>({
     {"SignInCode", "GET /callback?code=4/0AX4XfWhq8Zk2LmN9pQ7r&state=x", "GET /callback?code=***&state=x"},
     {"Pypi", "pypi-AgE" + letters, "***"},
 }), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Pairs, Told, ::testing::ValuesIn<Row>({
+    {"Json", R"({"name":"DB_PASSWORD","value":"hunter2"})", R"({"name":"DB_PASSWORD","value":"***"})"},
+    {"JsonInJson", R"({\"name\":\"DB_PASSWORD\",\"value\":\"hunter2\"})", R"({\"name\":\"DB_PASSWORD\",\"value\":\"***\"})"},
+    {"Yaml", "- name: DB_PASSWORD\n  value: hunter2\n- name: X", "- name: DB_PASSWORD\n  value: ***\n- name: X"},
+    {"AppSettings", R"(<add key="DbPassword" value="hunter2" />)", R"(<add key="DbPassword" value="***" />)"},
+    {"Token", R"({"name":"ACCESS_TOKEN", "value": "abc"})", R"({"name":"ACCESS_TOKEN", "value": "***"})"},
+    {"AwsColon", "AKIAIOSFODNN7EXAMPLE:wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "***:***"},
+    {"AwsSlash", "AKIAIOSFODNN7EXAMPLE / wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY.", "*** / ***."},
+    {"Ldif", "userPassword:: e1NTSEF9aGFzaA==", "userPassword:: ***"},
+    {"AzureFunction", "x-functions-key: abcdefgh", "x-functions-key: ***"},
+    {"DockerLogin", "docker login -u bob -p hunter2 registry.acme.com", "docker login -u bob -p *** registry.acme.com"},
+    {"CurlOfALogin", "curl https://acme.com/login -u bob:hunter2", "curl https://acme.com/login -u bob:***"},
+}), [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Hashes, Told, ::testing::ValuesIn<Row>({
+    {"BcryptInARow", "DETAIL: Failing row contains (7, ann, $2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy, t).", "DETAIL: Failing row contains (7, ann, ***, t)."},
+    {"Crypt", "root:$6$saltsalt$" + letters + letters + ":19000", "root:***:19000"},
+    {"Argon", "got $argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$RdescudvJCsgt3ub+b4dWRWJTmaaU, t", "got ***, t"},
+    {"Directory", "{SSHA}DkMTwBl+a/3DQTxCYEApdUtNXGgdUac3", "{SSHA}***"},
+}), [](const auto& row) { return row.param.name; });
 // clang-format on
+
+TEST(Told, WhatASentenceSaysOfAPasswordStays) {
+  for (const std::string text :
+       {"the password was rejected", "the password is stale.", "password was too short",
+        "The password is missing!", "password is case-sensitive", "the password was correct",
+        "password was reset", "the password is unacceptable", "the secret was swordfish",
+        "the password was swordfish of the sea"}) {
+    EXPECT_EQ(redact(text), text);
+  }
+}
+
+TEST(Told, WhatOnlyLooksLikeAPairOrAHashStays) {
+  for (const std::string text :
+       {"DB_PASSWORD value missing", R"({"name":"order","value":"7"})", "docker run -p 8080:80 app",
+        "costs $1$ or $2$", "regex $6$x", "{SHA} is not offered", "{md5}", "a{sha256}b",
+        "AKIAIOSF commit 9fceb02d0ae598e95dc970b74767f19372d61af8", "com.acme.Password::check",
+        "select password::text from users", "sha256:e3b0c44298fc1c149afbf4c8996fb924"}) {
+    EXPECT_EQ(redact(text), text);
+  }
+}
+
+TEST(Told, TextMadeToAnnoyItTakesMilliseconds) {
+  for (const std::string piece :
+       {"AKIAIOSFODNN7EXAMPLE/", "$2$", "$1$aaaaaaaaaaaaaaaaaaaaa", "{sha}", "{crypt}a",
+        "password value=", "password 'value'", "password,", "password was a ",
+        "password is swordfish. ", "password for 'x", "docker login -p ", "password:: "}) {
+    std::string text;
+    while (text.size() < 1'500'000) text += piece;
+    const std::clock_t began = std::clock();
+    EXPECT_LE(redact(text).size(), text.size() * 2 + 3);
+    EXPECT_LT(std::clock() - began, 10 * CLOCKS_PER_SEC) << piece;
+  }
+}
 
 TEST(Told, WordsAboutSigningInStay) {
   for (const std::string text :
