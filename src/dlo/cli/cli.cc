@@ -344,9 +344,26 @@ std::string mistake_in(const CLI::App& app, const CLI::ParseError& error) {
   return unknown_name("verb", wrong, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
+/// `--source=`, as a shell writes it from a variable that is not set: the parser would take the
+/// next word for its value, whatever that is. Empty: there is none.
+std::string_view valueless(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--") break;
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) return word;
+  }
+  return {};
+}
+
 }  // namespace
 
 int run(int argc, const char* const* argv, Context& context) {
+  if (const std::string_view option = valueless(argc, argv); !option.empty()) {
+    context.err << "dlo: " << option << " has no value. Write "
+                << option.substr(0, option.size() - 1)
+                << " '' if it is to be empty, or leave it out.\n";
+    return exit_usage;
+  }
   Parsed parsed;
   context.version = DLO_VERSION;
   CLI::App app("Dead Letter Office: failed messages, kept, understood and sent back", "dlo");

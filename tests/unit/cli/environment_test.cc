@@ -39,6 +39,14 @@ TEST(Environment, StandsForOptionsThatWereNotGiven) {
   EXPECT_TRUE(has(config, "/no/such/config")) << config;
 }
 
+TEST(Environment, AVariableThatWasNotSetTakesNoOtherWordForItsValue) {
+  // dlo count --source=$SOURCE --category=network
+  const std::string text = told({"count", "--source=", "--category=network"}, {});
+  EXPECT_TRUE(has(text, "--source= has no value")) << text;
+  const std::string behind = told({"count", "--data", "/no/such/one", "--", "--source="}, {});
+  EXPECT_FALSE(has(behind, "has no value")) << behind;
+}
+
 TEST(Environment, NeverWinsOverAnOption) {
   const std::string directory =
       told({"count", "--data", "/no/such/two"}, {{"DLO_DATA", "/no/such/one"}});
