@@ -31,7 +31,8 @@ QueueWindow::QueueWindow(const Parts& parts, std::unique_ptr<OwnQueue> queue,
       office_source_(parts_.office, {ClaimFrom(settings_.source.source),
                                      {},
                                      [this](const DeadLetter&) { return this->rules(); },
-                                     nullptr}),
+                                     nullptr,
+                                     false}),
       desk_(
           {*queue_, parts_.office, rules_, parts_.clock, parts_.origin, nullptr, queue_->eager()}),
       office_desk_(

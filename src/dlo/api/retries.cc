@@ -280,7 +280,7 @@ HttpResponse Retries::force(const Request& request, bool open) {
 
 void Retries::force(HandlerEntry& entry, bool open, TimePoint now) {
   entry.breaker.force(open, now);
-  if (!open && processor_ != nullptr) processor_->circuit_closed(now);
+  if (!open && processor_ != nullptr) processor_->circuit_closed();
 }
 
 void Retries::follow_circuits(TimePoint now) {

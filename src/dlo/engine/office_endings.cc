@@ -1,5 +1,4 @@
 // How what was claimed from the office goes back to it.
-#include <limits>
 #include <utility>
 
 #include "dlo/engine/office_source.h"
@@ -11,11 +10,6 @@ namespace {
 
 constexpr std::size_t brought_at_once = 500;
 
-/// Not run, for whoever runs it takes nothing now.
-bool is_put_off(const Abandoned& ending) {
-  return !ending.increment_count && ending.error.empty();
-}
-
 std::vector<Attempt> runs_among(const std::vector<Change>& changes) {
   std::vector<Attempt> runs;
   for (const Change& change : changes) {
@@ -25,6 +19,11 @@ std::vector<Attempt> runs_among(const std::vector<Change>& changes) {
 }
 
 }  // namespace
+
+/// Not run, for whoever runs it takes nothing now.
+bool OfficeSource::is_put_off(const Abandoned& ending) const {
+  return options_.has_circuits && !ending.increment_count && ending.error.empty();
+}
 
 /// Only what nobody works on: whoever has it again finds out about its last start by himself.
 void OfficeSource::overruled(const RecordId& id, std::vector<Attempt> attempts, TimePoint now) {
@@ -116,18 +115,38 @@ Result<SettleAnswer> OfficeSource::settle_one(const Settlement& settlement, Time
   if (!std::holds_alternative<DeadLettered>(settlement.ending)) {
     std::vector<Change> changes;
     answer.abandon_count = put_ending(*entry, settlement, now, changes);
+    auto note = note_put_off({&settlement, 1}, now, changes);
     auto applied = office_.apply(changes);
+    if (applied && note) put_off_.noted(std::move(*note));
     if (!applied) {
       if (is_retryable(applied.error().code)) return applied.error();
       answer.settled = Settled::lease_lost;
       overruled(entry->id, runs_among(changes), now);
     }
   }
-  forget_held({&settlement, 1}, now);
+  forget_held({&settlement, 1});
   return answer;
 }
 
-void OfficeSource::forget_held(std::span<const Settlement> settlements, TimePoint now) {
+/// Those of them that are put off.
+std::optional<PutOff::Note> OfficeSource::note_put_off(std::span<const Settlement> settlements,
+                                                       TimePoint now,
+                                                       std::vector<Change>& changes) {
+  std::vector<PutOff::Moment> moments;
+  LeaseToken one{};
+  for (const Settlement& settlement : settlements) {
+    const auto* abandoned = std::get_if<Abandoned>(&settlement.ending);
+    if (abandoned == nullptr || !is_put_off(*abandoned)) continue;
+    const auto entry = held(settlement.lease);
+    if (!entry) continue;
+    moments.push_back({entry->id, abandoned->again_at});
+    one = settlement.lease;
+  }
+  if (moments.empty()) return std::nullopt;
+  return put_off_.note(one, moments, now, changes);
+}
+
+void OfficeSource::forget_held(std::span<const Settlement> settlements) {
   bool called = false;
   {
     const std::lock_guard lock(mutex_);
@@ -135,19 +154,12 @@ void OfficeSource::forget_held(std::span<const Settlement> settlements, TimePoin
       const auto found = held_.find(settlement.lease);
       if (found == held_.end()) continue;
       const auto* abandoned = std::get_if<Abandoned>(&settlement.ending);
-      if (abandoned != nullptr && is_put_off(*abandoned) && abandoned->again_at > now) {
-        put_off_.add(found->second.id, abandoned->again_at);
-        called = called || found->second.calls != put_off_.calls();
-      }
+      called = called || (abandoned != nullptr && is_put_off(*abandoned) &&
+                          found->second.calls != put_off_.calls());
       held_.erase(found);
     }
   }
-  if (called) call_back(now);  // somebody called while that was being written
-}
-
-std::size_t OfficeSource::call_back(TimePoint now) {
-  put_off_.call();
-  return put_off_.bring(office_, now, std::numeric_limits<std::size_t>::max());
+  if (called) circuit_closed();  // somebody called while that was being written
 }
 
 void OfficeSource::circuit_closed() {
@@ -157,7 +169,7 @@ void OfficeSource::circuit_closed() {
 
 /// Some, so that whatever else is due is claimed in between.
 void OfficeSource::bring_called(TimePoint now) {
-  if (!put_off_.has_called()) return;
+  if (!options_.has_circuits || !put_off_.has_called()) return;
   put_off_.bring(office_, now, brought_at_once);
   if (options_.timer != nullptr && put_off_.has_called()) options_.timer->hurry();
 }
@@ -174,8 +186,10 @@ Result<std::vector<SettleAnswer>> OfficeSource::settle(std::span<const Settlemen
     if (!together || std::holds_alternative<DeadLettered>(settlements[i].ending)) continue;
     answers[i].abandon_count = put_ending(*entry, settlements[i], now.wall, changes);
   }
+  auto note = together ? note_put_off(settlements, now.wall, changes) : std::nullopt;
   if (together && (changes.empty() || office_.apply(changes))) {
-    forget_held(settlements, now.wall);
+    if (note) put_off_.noted(std::move(*note));
+    forget_held(settlements);
     return answers;
   }
   for (std::size_t i = 0; i < settlements.size(); ++i) {

@@ -81,7 +81,6 @@ Result<std::vector<Delivery>> OfficeSource::claim(const ReceiveRequest& request,
   for (const Claim& claim : *claims) {
     deliveries.push_back(delivery_of(claim, now));
     held.push_back(held_of(claim));
-    put_off_.forget(claim.record.id);
     // The lease runs out if that cannot be read now.
     if (auto read = read_on(claim, deliveries.back(), held.back()); !read) return read.error();
   }

@@ -37,12 +37,15 @@ class OfficeSource final : public Broker, public RecordWriter {
     std::function<std::vector<std::string>()> without{};  // asked each time, for `from.without`
     RulesFor rules{};
     DueTimer* timer = nullptr;  // null: the office is asked whenever somebody wants messages
+    /// False: workers take from it, who give back unrun until when they please.
+    bool has_circuits = true;
   };
 
   /// Due records of `source`; empty: of every source.
   OfficeSource(Office& office, std::string source)
       : OfficeSource(office, Options{ClaimFrom(std::move(source)), {}, {}, nullptr}) {}
-  OfficeSource(Office& office, Options options) : office_(office), options_(std::move(options)) {}
+  OfficeSource(Office& office, Options options)
+      : office_(office), options_(std::move(options)), put_off_(options_.from.source) {}
 
   Result<std::vector<Delivery>> receive(const ReceiveRequest& request, Instant now) override;
   Result<std::vector<bool>> start(std::span<const LeaseToken> leases, Instant now) override;
@@ -55,8 +58,6 @@ class OfficeSource final : public Broker, public RecordWriter {
                                              Instant now) override;
   Result<SourceStats> stats(Instant now) override;
   void close() noexcept override;
-  /// What was given back because a circuit was open is due now; answers how many that were.
-  std::size_t call_back(TimePoint now);
 
   Result<std::optional<DeadLetter>> find_repeat(const Delivery& delivery) override;
   Result<void> name(const Delivery& delivery, DeadLetter& record) override;
@@ -65,7 +66,8 @@ class OfficeSource final : public Broker, public RecordWriter {
   [[nodiscard]] std::shared_ptr<const RuleBook> rules(const Delivery& delivery) override;
   [[nodiscard]] std::optional<KnownRecord> record_of(const Delivery& delivery) override;
   void overruled(const RecordId& id, std::vector<Attempt> attempts, TimePoint now) override;
-  /// Whoever fetches next lets them come, some at a time.
+  /// What was given back because a circuit was open is due: whoever fetches next lets it come, some
+  /// at a time.
   void circuit_closed() override;
   [[nodiscard]] bool is_office() const noexcept override { return true; }
 
@@ -102,8 +104,11 @@ class OfficeSource final : public Broker, public RecordWriter {
                                      TimePoint now) const;
   std::uint32_t put_ending(const Held& held, const Settlement& settlement, TimePoint now,
                            std::vector<Change>& out) const;
-  /// Settled: remembers those that were put off.
-  void forget_held(std::span<const Settlement> settlements, TimePoint now);
+  [[nodiscard]] bool is_put_off(const Abandoned& ending) const;
+  [[nodiscard]] std::optional<PutOff::Note> note_put_off(std::span<const Settlement> settlements,
+                                                         TimePoint now,
+                                                         std::vector<Change>& changes);
+  void forget_held(std::span<const Settlement> settlements);
   Result<SettleAnswer> settle_one(const Settlement& settlement, TimePoint now);
 
   Office& office_;

@@ -77,8 +77,8 @@ StopReport RetryProcessor::stop() {
   return report;
 }
 
-void RetryProcessor::circuit_closed(TimePoint now) {
-  source_.call_back(now);
+void RetryProcessor::circuit_closed() {
+  source_.circuit_closed();
   processor_->look_again();
 }
 

@@ -60,8 +60,9 @@ class RetryProcessor {
   /// What is due now, on this thread; answers how many were run.
   std::size_t drain() { return processor_->drain(); }
 
-  /// A circuit was closed by hand: what waited for it is sent at once.
-  void circuit_closed(TimePoint now);
+  /// A circuit was closed by hand: what waited for it is sent at once, also if an earlier process
+  /// put it off.
+  void circuit_closed();
 
   [[nodiscard]] ProcessorStats stats() const { return processor_->stats(); }
 

@@ -30,7 +30,7 @@ class ClosedByHand : public RetryRoom {
     for (const auto& [name, entry] : executors.table().named()) {
       entry->breaker.force(false, clock.now());
     }
-    processor().circuit_closed(clock.now());
+    processor().circuit_closed();
   }
   int resolved() {
     int count = 0;
@@ -82,6 +82,73 @@ TEST_P(ClosedByHand, ACircuitDoesNotBringForwardWhatFailedSince) {
     if (status(id) != Status::pending) continue;
     EXPECT_GT(record(id).next_retry_at, clock.now());
   }
+}
+
+/// The next process does not remember who was put off: the office does.
+class PutOffAndRestarted : public ClosedByHand {
+ protected:
+  void restart_with(bool forced) {
+    restart();
+    for (const auto& [name, entry] : executors.table().named()) {
+      entry->breaker.force(forced && name == "prefect", clock.now());
+    }
+  }
+  std::size_t notes() {
+    return must(office().extras().ledger->documents("put_off/", "", 1'000)).size();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Offices, PutOffAndRestarted, ::testing::Values("memory", "sqlite"),
+                         [](const auto& office) { return std::string(office.param); });
+
+TEST_P(PutOffAndRestarted, TasksAreSentAtOnceForTheCircuitIsClosedThen) {  // S2-2, R21
+  pass(1min);
+  ASSERT_EQ(runs, 2);
+  well = true;
+  restart_with(false);
+  processor().drain();
+  EXPECT_EQ(resolved(), 4) << "no time has passed: only the two that failed wait for their moment";
+  EXPECT_EQ(notes(), 0U);
+  EXPECT_EQ(must(office().aggregate({})).lifetime.manually_retried, 0U);
+}
+
+TEST_P(PutOffAndRestarted, TasksAreSentAtOnceWhenAHandClosesTheCircuit) {  // S2-2, R21
+  pass(1min);
+  ASSERT_EQ(runs, 2);
+  restart_with(true);
+  processor().drain();
+  ASSERT_EQ(runs, 2) << "a hand keeps it open";
+  close_by_hand();
+  processor().drain();
+  EXPECT_EQ(resolved(), 4);
+}
+
+TEST_P(PutOffAndRestarted, TasksKeepTheMomentThatSomebodyGaveThemMeanwhile) {
+  pass(1min);
+  std::optional<RecordId> moved;
+  for (const RecordId& id : ids) {
+    if (record(id).counters.retry == 0) moved = id;
+  }
+  Transition later;
+  later.id = moved.value();
+  later.to = Status::pending;
+  later.now = clock.now();
+  later.next_retry_at = clock.now() + 5h;
+  const Change change = later;
+  must(office().apply({&change, 1}));
+  well = true;
+  restart_with(false);
+  processor().drain();
+  EXPECT_EQ(resolved(), 3);
+  EXPECT_EQ(record(*moved).next_retry_at, clock.now() + 5h);
+}
+
+TEST_P(PutOffAndRestarted, TasksLeaveNoMoreNotesThanCanStillBeCalled) {
+  for (const auto& [name, entry] : executors.table().named()) {
+    entry->breaker.force(name == "prefect", clock.now());
+  }
+  pass(6h);
+  ASSERT_EQ(runs, 0);
+  EXPECT_LE(notes(), ids.size());
 }
 
 /// What is archived or discarded while it runs is told to stop; that its executor then says it
