@@ -175,6 +175,7 @@ void Retries::start() {
   options.timeout = settings_.timeout;
   options.lease_for = settings_.lease;
   options.without = parts_.queues;
+  options.take_back_after = settings_.take_back_after;
   auto made = RetryProcessor::make(
       {parts_.office, parts_.timer, shelf_, *settings_.executors, parts_.clock}, options);
   if (!made) return say("The retry processor cannot be started: " + made.error().detail);

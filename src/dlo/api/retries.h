@@ -29,6 +29,7 @@ struct RetrySettings {
   std::size_t at_once = 8;
   Millis timeout{0};
   Millis lease{30'000};
+  Millis take_back_after{5'000};                   // leases that ended, be they of other servers
   Millis depends_timeout = usual_depends_timeout;  // how long unknown tasks are waited for
   std::function<void(const std::string&)> log{};   // one line for people
   bool watched = false;  // whether this process tells of alerts and of circuits that move
@@ -61,6 +62,7 @@ class Retries {
   [[nodiscard]] std::vector<Route> routes();
   /// Whether somebody here runs tasks that are due.
   [[nodiscard]] bool runs() const noexcept { return processor_ != nullptr; }
+  [[nodiscard]] Millis take_back_after() const noexcept { return settings_.take_back_after; }
   void use(const ProfileBook& rules);
   /// What the processor would take.
   [[nodiscard]] ClaimFrom from() const;

@@ -23,6 +23,7 @@
 #include "dlo/api/sources.h"
 #include "dlo/api/tokens.h"
 #include "dlo/core/refusal_book.h"
+#include "dlo/retries/ended_leases.h"
 
 namespace dlo::api {
 namespace {
@@ -37,7 +38,6 @@ constexpr std::size_t settle_shelf = 0;
 constexpr std::size_t tell_retries = 1;
 constexpr std::size_t tell_waits = 2;
 constexpr Millis settle_again{1'000};
-constexpr Millis take_back_again{5'000};
 
 /// A flood of refusals does not fill the trail. Used from any thread.
 class Refusals {
@@ -208,11 +208,10 @@ void Service::make_rounds() {
       return retries_->watch().look(now);
     });
   }
-  // Who claims takes back what ended; where nothing is run, or a circuit is open, nobody claims.
-  duties.emplace_back([this](TimePoint now) -> std::optional<TimePoint> {
-    (void)depending_.claim(0, now, Millis{1}, {});
-    return now + take_back_again;
-  });
+  // A processor does that itself.
+  if (!retries_->runs()) {
+    duties.push_back(taking_back_ended(depending_, retries_->take_back_after()));
+  }
   rounds_.start(std::move(duties));
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "dlo/retries/ended_leases.h"
+
 namespace dlo {
 namespace {
 
@@ -54,7 +56,8 @@ RetryProcessor::RetryProcessor(const Parts& parts, RetryOptions options,
                                std::shared_ptr<const RuleBook> rules)
     : options_(std::move(options)),
       office_(parts.office),
-      source_(office_, source_options(parts, options_)) {
+      source_(office_, source_options(parts, options_)),
+      clock_(parts.clock) {
   processor_ = std::make_unique<Processor>(
       ProcessorParts{source_, office_, std::move(rules), parts.executors.table(), parts.clock,
                      Validators{}, options_.events, nullptr, &source_},
@@ -68,10 +71,13 @@ RetryProcessor::~RetryProcessor() {
 void RetryProcessor::start() {
   if (running_.exchange(true)) return;
   thread_ = std::thread([this] { processor_->run(std::stop_token{}); });
+  rounds_ = std::make_unique<Rounds>(clock_);
+  rounds_->start({taking_back_ended(office_, options_.take_back_after)});
 }
 
 StopReport RetryProcessor::stop() {
   if (!running_.exchange(false)) return {};
+  rounds_.reset();
   const StopReport report = processor_->stop(options_.grace);
   thread_.join();
   return report;

@@ -13,6 +13,7 @@
 #include "dlo/engine/processor.h"
 #include "dlo/retries/catching_office.h"
 #include "dlo/retries/executors.h"
+#include "dlo/retries/rounds.h"
 #include "dlo/retries/rule_shelf.h"
 #include "dlo/retries/scheduling_office.h"
 
@@ -24,6 +25,8 @@ struct RetryOptions {
   Millis lease_for{30'000};
   Millis timeout{0};     // of one run; 0: none
   Millis grace{10'000};  // for what runs when it is stopped
+  /// How often to look for leases of others that have ended, at least.
+  Millis take_back_after = std::chrono::hours{1};
   /// Sources whose own workers run what is due there.
   std::function<std::vector<std::string>()> without{};
   EngineEvents* events = nullptr;
@@ -34,6 +37,7 @@ struct RetryOptions {
 /// that the task names, writes the outcome under the lease: a run that was cut off is run again
 /// when its lease has ended, one that was stopped at once, and neither is lost or doubled. A
 /// failure that is returned is a failure. Where the office cannot be reached it goes on trying.
+/// What a killed process left is taken back when its lease has ended, though a circuit be open.
 /// Threads  Any method from any thread.
 class RetryProcessor {
  public:
@@ -73,6 +77,8 @@ class RetryProcessor {
   CatchingOffice office_;
   OfficeSource source_;
   std::unique_ptr<Processor> processor_;
+  std::unique_ptr<Rounds> rounds_;  // while it runs
+  const Clock& clock_;
   std::atomic<bool> running_{false};
   std::thread thread_;
 };

@@ -28,8 +28,9 @@ class StandingClock final : public Clock {
 
 class IdleProcessor : public ::testing::Test {
  protected:
-  /// Who keeps leases, who fetches and who records. Settling and running wait for work anyway.
-  static constexpr int watchful_threads = 3;
+  /// Who keeps leases, who fetches, who records and who takes back what others left. Settling and
+  /// running wait for work anyway.
+  static constexpr int watchful_threads = 4;
 
   RecordId report(const std::string& task_id, const std::string& policy) {
     auto task = std::make_shared<Message>();

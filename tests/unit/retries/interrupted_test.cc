@@ -295,5 +295,38 @@ TEST_P(InterruptedRetries, ALeaseThatEndedBeforeTheStartIsNoInterruption) {
   EXPECT_EQ(attempts(id).size(), 1U);
 }
 
+// No server is needed for that: a program may embed the processor alone.
+TEST_P(InterruptedRetries, AKilledRunIsPendingAfterItsLeaseThoughItsCircuitIsOpen) {  // R2-4, I7
+  on("llamaindex", [](const Message&, const RunContext&) { return works(); }, guarded_by(1, 10s));
+  const RecordId id = report("wf_1", "timeout", ask("immediate", 3));
+  ASSERT_EQ(must(office().claim(1, clock.now(), 30s, {})).size(), 1U);
+  ASSERT_EQ(status(id), Status::retrying);
+  executors.table().only()->breaker.force(true, clock.now());
+  processor().start();
+  clock.advance(29s);
+  EXPECT_EQ(status(id), Status::retrying) << "its lease lasts";
+  EXPECT_TRUE(eventually([&] {
+    clock.advance(1s);
+    return status(id) == Status::pending;
+  }));
+  EXPECT_LE(clock.now(), noon + 1h);
+  EXPECT_TRUE(processor().stop().clean());
+}
+
+TEST_P(InterruptedRetries, AKilledRunIsPendingAfterItsLeaseThoughRetriesRunOnlyHourly) {
+  interval = 1h;
+  restart();
+  on("llamaindex", [](const Message&, const RunContext&) { return works(); });
+  const RecordId id = report("wf_1", "timeout", ask("immediate", 3));
+  ASSERT_EQ(must(office().claim(1, clock.now(), 30s, {})).size(), 1U);
+  restart();
+  processor().start();
+  EXPECT_TRUE(eventually([&] {
+    clock.advance(1s);
+    return status(id) != Status::retrying;
+  }));
+  EXPECT_LE(clock.now(), noon + 50min) << "before they run";
+}
+
 }  // namespace
 }  // namespace dlo::testing
