@@ -61,7 +61,8 @@ struct Abandoned {               // S3-18..20
 }
 struct ReleasedUnrun {};   // never ran: the claim and, if marked, the start are given back
 struct DeadLettered {      // its record is durable in the office; gone from here
-  bool hold_key = false;   // keep followers of its key back until free_key
+  bool hold_key = false;   // keep followers of its key back until free_key; SourceOptions::on_death
+                           // says so of every death of a source
   std::string error = {};  // what it died of, for a queue that has a dead set of its own
 };
 using Ending = std::variant<Completed, Failed, Abandoned, ReleasedUnrun, DeadLettered>;
@@ -91,6 +92,9 @@ struct Publication {
   Millis delay{0};
   std::string dedupe_id;  // within the source's window a second one is accepted and dropped
   Counters counters;      // carried over when a message is sent again (R6)
+  /// It died here and is sent again: if a death holds its key, it goes past that hold, out of the
+  /// order of its key, and the others wait on.
+  bool past_hold = false;
 };
 
 struct PublishAnswer {
@@ -179,6 +183,13 @@ class Broker {
   virtual void close() noexcept = 0;
 };
 
+/// What a death does to the others of its key.
+struct KeyHold {
+  bool held = false;
+  std::uint64_t waiting = 0;  // of them; beyond `most_counted` nobody counts on
+  static constexpr std::uint64_t most_counted = 10'000;
+};
+
 /// What some brokers let people do to a queue. It is as late as the last call of Broker said.
 class QueueAdmin {
  public:
@@ -192,6 +203,12 @@ class QueueAdmin {
   virtual Result<std::vector<MessagePtr>> peek(std::size_t limit) = 0;
   /// Ends the hold that a death put on `key`; its followers go on in order.
   virtual Result<void> free_key(const std::string& key) = 0;
+  /// Up to `limit` of the keys that a death holds and behind which somebody waits, after `skip` of
+  /// them, in no particular order. None where no death holds a key.
+  virtual Result<std::vector<std::string>> held_keys(std::size_t /*skip*/, std::size_t /*limit*/) {
+    return std::vector<std::string>();
+  }
+  virtual Result<KeyHold> hold_on(const std::string& /*key*/) { return KeyHold{}; }
 };
 
 }  // namespace dlo

@@ -40,6 +40,10 @@ class OwnQueues {
   virtual ~OwnQueues() = default;
   /// The queue named `options.source`: made if it is new, else with these settings from now on.
   virtual Result<std::unique_ptr<OwnQueue>> make(const SourceOptions& options) = 0;
+  /// Whether queues of this place can have such settings; says what they cannot.
+  [[nodiscard]] virtual Result<void> check(const SourceOptions& options) const {
+    return dlo::check(options);
+  }
   /// A queue that exists, with the settings it has; `not_found` otherwise.
   virtual Result<std::unique_ptr<OwnQueue>> existing(const std::string& name) = 0;
   [[nodiscard]] virtual std::vector<std::string> names() const = 0;

@@ -27,6 +27,17 @@ Result<void> check_limit(const SourceOptions& options, std::optional<std::uint64
 
 }  // namespace
 
+std::string_view name_of(OnDeath on_death) noexcept {
+  return on_death == OnDeath::hold ? "hold" : "continue";
+}
+
+std::optional<OnDeath> parse_on_death(std::string_view text) noexcept {
+  for (const OnDeath each : {OnDeath::go_on, OnDeath::hold}) {
+    if (name_of(each) == text) return each;
+  }
+  return std::nullopt;
+}
+
 Result<void> check_room(const SourceOptions& options, const Load& here, const Load& more,
                         const char* where) {
   auto ok =
@@ -50,6 +61,11 @@ Result<void> check(const SourceOptions& options) {
   }
   if (options.ttl && *options.ttl <= Millis{0}) {
     return wrong(options, "ttl must be at least 1 ms; leave it out for messages that never expire");
+  }
+  if (options.on_death == OnDeath::hold && !options.keys_in_order) {
+    return wrong(options,
+                 "on_death: hold keeps the order of keys beyond a death, and keys_in_order is "
+                 "false; set that to true, or on_death to continue");
   }
   return {};
 }

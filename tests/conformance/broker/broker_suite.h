@@ -59,6 +59,7 @@ struct Abilities {
   bool delays = true;  // to the millisecond
   bool priorities = true;
   bool key_order = true;
+  bool holds = true;  // of keys, by every death of a source
   bool dedupe = true;
   bool limits = true;
   bool expiry = true;

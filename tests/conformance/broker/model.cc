@@ -93,6 +93,7 @@ BrokerModel::Taken BrokerModel::publish(const std::vector<Sending>& list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (!taken.repeats[i].empty()) continue;
     Item item = list[i].item;
+    if (list[i].past_hold && on_hold_.contains(item.key)) item.key.clear();
     wait(item, now_ + list[i].delay);
     ++numbers_.published;
     add(list[i].id, std::move(item));
@@ -275,7 +276,8 @@ void BrokerModel::bury(Numbered::iterator at, const DeadLettered& ending) {
   auto [id, item] = std::move(at->second);
   items_.erase(at);
   ++numbers_.dead_lettered;
-  if (ending.hold_key && options_.keys_in_order && !item.key.empty()) on_hold_.insert(item.key);
+  const bool hold = ending.hold_key || options_.on_death == OnDeath::hold;
+  if (hold && options_.keys_in_order && !item.key.empty()) on_hold_.insert(item.key);
   if (keeps_dead_) {
     if (!ending.error.empty()) item.last_error = ending.error;
     dead_.emplace_back(std::move(id), std::move(item));

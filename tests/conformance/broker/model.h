@@ -47,6 +47,7 @@ class BrokerModel {
     Item item;
     Millis delay{0};
     std::string dedupe_id;
+    bool past_hold = false;
   };
   struct Taken {
     std::optional<Code> refused;

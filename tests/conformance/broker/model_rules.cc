@@ -95,12 +95,13 @@ class Walk {
     message.priority = item.priority = static_cast<Priority>(below(3));
     if (chance(5)) message.expires_at = item.expires = some_expiry();
     if (chance(3)) publication.delay = sending.delay = Millis{below(60)};
+    if (can_.holds && chance(4)) publication.past_hold = sending.past_hold = true;
     if (can_.dedupe && chance(3)) {
       publication.dedupe_id = sending.dedupe_id = "d-" + std::to_string(below(20));
     }
-    note("publish " + message.id + " key " + message.key + " priority " +
-         std::to_string(static_cast<int>(message.priority)) + " delay " +
-         std::to_string(sending.delay.count()) + " " + sending.dedupe_id);
+    note("publish " + message.id + (sending.past_hold ? " past a hold of" : "") + " key " +
+         message.key + " priority " + std::to_string(static_cast<int>(message.priority)) +
+         " delay " + std::to_string(sending.delay.count()) + " " + sending.dedupe_id);
     publication.message = std::make_shared<const Message>(std::move(message));
     return {std::move(publication), std::move(sending)};
   }
@@ -339,6 +340,7 @@ TEST_P(BrokerSuite, RandomHistoriesGoAsTheModelSays) {
     options.claims_count = seed % 2 == 0;
     options.drop_expired = seed % 3 == 0;
     options.keys_in_order = seed % 5 != 0;
+    if (can().holds && options.keys_in_order && seed % 3 == 1) options.on_death = OnDeath::hold;
     if (can().dedupe && seed % 2 == 1) options.dedupe_window = Millis{150};
     if (can().limits && seed % 4 >= 2) options.max_messages = 12;
     open(options);

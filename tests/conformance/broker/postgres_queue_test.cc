@@ -93,11 +93,11 @@ class PostgresRig final : public Rig {
 };
 
 BrokerBackend postgres_backend() {
-  return {"Postgres",
-          {},
+  Abilities can;
+  can.holds = false;  // several servers would let keys go (docs/adr/0029)
+  return {"Postgres", can,
           [](const SourceOptions& options) { return std::make_unique<PostgresRig>(options); },
-          [] { (void)shared_postgres(); },
-          24};
+          [] { (void)shared_postgres(); }, 24};
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, BrokerSuite, ::testing::Values(as_asked(postgres_backend())),

@@ -62,6 +62,7 @@ Abilities rabbit_abilities() {
   can.undecodable = false;       // bodies are bytes
   can.stable_positions = false;  // a message has no number of its own
   can.key_order = false;         // other consumers have other messages of the same key
+  can.holds = false;             // ... so nothing is there to be held
   can.dedupe = false;            // the server remembers no ids
   can.limits = false;            // the server's own (x-max-length), with its own answers
   can.admin = false;             // pausing is not asking; a peek would mark messages redelivered

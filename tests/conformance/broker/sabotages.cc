@@ -343,6 +343,24 @@ const std::vector<Sabotage>& sabotages() {
       {"KeysAreNeverFreed",
        {"ADeathHoldsItsKeyUntilItIsFreed", "AHoldOutlivesAnEmptyKey"},
        {.ignore_free_key = true}},
+      {"DeathsNeverHold",
+       {"EveryDeathHoldsItsKeyWhereTheSourceSaysSo", "RandomHistoriesGoAsTheModelSays"},
+       {.options = [](SourceOptions& o) { o.on_death = OnDeath::go_on; }}},
+      {"NothingGoesPastAHold",
+       {"WhatIsSentAgainGoesPastTheHoldOfItsKey", "ARestartKeepsWhatWentPastAHold"},
+       {.publication = [](Publication& p) { p.past_hold = false; }}},
+      {"WhatIsSentAgainPassesEverybody",
+       {"WhatIsSentAgainStandsInLineWhereNothingIsHeld"},
+       {.publication =
+            [](Publication& p) {
+              if (!p.past_hold) return;
+              auto made = std::make_shared<Message>(*p.message);
+              made->key.clear();
+              p.message = made;
+            }}},
+      {"HeldKeysAreHidden",
+       {"HeldKeysAreToldOfWhileSomebodyWaitsBehindThem"},
+       {.hide_held_keys = true}},
       {"CloseDoesNothing", {"AClosedSourceAnswersUnavailable"}, {.ignore_close = true}},
       {"ARestartForgetsWhatWaits",
        {"ARestartKeepsWhatWaits", "ARestartKeepsHoldsAndTheDedupeWindow"},

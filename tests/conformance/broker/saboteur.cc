@@ -103,6 +103,11 @@ class Saboteur final : public Broker, public QueueAdmin {
   Result<void> free_key(const std::string& key) override {
     return hooks_.ignore_free_key ? Result<void>{} : inner_.admin()->free_key(key);
   }
+  Result<std::vector<std::string>> held_keys(std::size_t skip, std::size_t limit) override {
+    if (hooks_.hide_held_keys) return std::vector<std::string>();
+    return inner_.admin()->held_keys(skip, limit);
+  }
+  Result<KeyHold> hold_on(const std::string& key) override { return inner_.admin()->hold_on(key); }
 
  private:
   Instant clock(Instant now) {

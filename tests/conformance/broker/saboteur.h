@@ -34,6 +34,7 @@ struct Hooks {
   bool ignore_purge = false;
   bool ignore_close = false;
   bool ignore_free_key = false;
+  bool hide_held_keys = false;
   bool peek_claims = false;
   bool restart_purges = false;
   bool ignore_restart = false;

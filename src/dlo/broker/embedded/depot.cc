@@ -187,6 +187,7 @@ Result<std::uint16_t> Depot::declare(const SourceOptions& options, bool keeps_de
     holdings_.declare(record);
     while (doorbells_.size() <= number) doorbells_.emplace_back();
     oldest_.resize(doorbells_.size());
+    ring(record.number, 2);  // keys may be free
   }
   if (const auto durable = journal_->durable(last); !durable) return durable.error();
   return record.number;

@@ -119,6 +119,9 @@ class Depot {
   Result<std::uint64_t> purge(std::uint16_t queue);
   Result<std::vector<Peeked>> peek(std::uint16_t queue, bool dead, std::size_t limit);
   Result<void> free_key(std::uint16_t queue, const std::string& key);
+  Result<std::vector<std::string>> held_keys(std::uint16_t queue, std::size_t skip,
+                                             std::size_t limit);
+  Result<KeyHold> hold_on(std::uint16_t queue, const std::string& key);
   Result<std::uint64_t> move_all(std::uint16_t from, std::uint16_t to);
   Result<std::uint64_t> redrive(std::uint16_t queue);
   [[nodiscard]] std::uint64_t dead(std::uint16_t queue);

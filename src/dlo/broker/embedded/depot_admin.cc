@@ -118,6 +118,32 @@ Result<void> Depot::free_key(std::uint16_t number, const std::string& key) {
   });
 }
 
+/// What memory has of a key is a digest; its text is in whoever waits behind it.
+Result<std::vector<std::string>> Depot::held_keys(std::uint16_t number, std::size_t skip,
+                                                  std::size_t limit) {
+  std::vector<Claim> claims;
+  {
+    const Lock lock(mutex_);
+    auto found = usable(number, "embedded.held_keys");
+    if (!found) return found.error();
+    for (const SlotNumber first : (*found)->keys.held_back(holdings_.slots(), skip, limit)) {
+      claims.push_back(claim_of(first));
+    }
+  }
+  std::vector<std::string> keys;
+  for (const Loaded& each : load(claims)) {
+    if (!each.message->key.empty()) keys.push_back(each.message->key);
+  }
+  return keys;
+}
+
+Result<KeyHold> Depot::hold_on(std::uint16_t number, const std::string& key) {
+  const Lock lock(mutex_);
+  auto found = usable(number, "embedded.hold_on");
+  if (!found) return found.error();
+  return (*found)->keys.hold_on(holdings_.slots(), digest_of_key(key));
+}
+
 Result<std::vector<Peeked>> Depot::peek(std::uint16_t number, bool dead, std::size_t limit) {
   std::vector<Claim> claims;
   std::string source;

@@ -20,6 +20,7 @@ struct Depot::Incoming {
   Expiry expiry = never_expires;
   PublishTail tail;
   DedupeBook::Whose whose = DedupeBook::Whose::sender;
+  bool past_hold = false;
   std::optional<std::uint64_t> repeats;   // position of what it repeats
   std::optional<std::size_t> repeats_in;  // ... or which of this batch
   [[nodiscard]] std::size_t weight() const noexcept { return fields.size() + payload.size(); }
@@ -45,6 +46,7 @@ void Depot::encode(const QueueRecord& queue, std::span<const Publication> messag
     tail.priority = message.priority;
     tail.keyed = options.keys_in_order && !message.key.empty();
     if (tail.keyed) in.key = digest_of_key(message.key);
+    in.past_hold = tail.keyed && messages[i].past_hold;
     tail.can_expire = message.expires_at.has_value() || options.ttl.has_value();
     tail.carries = messages[i].counters != Counters{} || undecodable != nullptr;
     tail.now = now;
@@ -215,6 +217,11 @@ Result<Depot::Published> Depot::take_in(std::uint16_t number, std::span<const Pu
       room = check_room(*queue, incoming);
     }
     if (!room) return room.error();
+    for (Incoming& in : incoming) {
+      if (!in.past_hold || !queue->keys.on_hold(holdings_.slots(), in.key)) continue;
+      in.tail.keyed = false;
+      in.key = 0;
+    }
     auto done = place(incoming);
     if (!done) return done.error();
     placed = std::move(*done);

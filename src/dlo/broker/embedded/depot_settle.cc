@@ -55,14 +55,15 @@ Depot::Ended Depot::decide(Lease& lease, const Ending& ending, TimePoint now) {
     ended.state = std::move(record);
   };
   if (const auto* dead = std::get_if<DeadLettered>(&ending)) {
+    const bool hold = slot.keyed && (dead->hold_key || queue.options().on_death == OnDeath::hold);
     if (queue.record.keeps_dead) {
       MessageState state = lease.state;
       if (!dead->error.empty()) state.last_error = dead->error;
       wait(now, std::move(state), false);
       ended.state->dead = true;
-      ended.state->holds_key = dead->hold_key && slot.keyed;
+      ended.state->holds_key = hold;
     } else {
-      remove(dead->hold_key && slot.keyed ? Why::dead_and_held : Why::dead_lettered);
+      remove(hold ? Why::dead_and_held : Why::dead_lettered);
     }
   } else if (std::holds_alternative<ReleasedUnrun>(ending)) {
     ended.back = Return{lease.slot, slot.repeat, now};

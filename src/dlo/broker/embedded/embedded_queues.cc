@@ -137,6 +137,14 @@ Result<void> EmbeddedQueue::free_key(const std::string& key) {
   return depot_->free_key(number_, key);
 }
 
+Result<std::vector<std::string>> EmbeddedQueue::held_keys(std::size_t skip, std::size_t limit) {
+  return depot_->held_keys(number_, skip, limit);
+}
+
+Result<KeyHold> EmbeddedQueue::hold_on(const std::string& key) {
+  return depot_->hold_on(number_, key);
+}
+
 Result<std::uint64_t> EmbeddedQueue::move_to(OwnQueue& target) {
   auto* const other = dynamic_cast<EmbeddedQueue*>(&target);
   if (other == nullptr || other->depot_ != depot_) {

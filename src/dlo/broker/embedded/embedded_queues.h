@@ -53,6 +53,8 @@ class EmbeddedQueue final : public OwnQueue, public EagerBroker {
   Result<std::uint64_t> purge() override;
   Result<std::vector<MessagePtr>> peek(std::size_t limit) override;
   Result<void> free_key(const std::string& key) override;
+  Result<std::vector<std::string>> held_keys(std::size_t skip, std::size_t limit) override;
+  Result<KeyHold> hold_on(const std::string& key) override;
 
   /// Puts in an item whose body no decoder can read, as a foreign broker might hold one.
   Result<PublishAnswer> publish_undecodable(std::string bytes, const Failure& why, Instant now);

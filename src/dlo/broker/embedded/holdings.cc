@@ -23,7 +23,10 @@ QueueState& Holdings::declare(const QueueRecord& record) {
   if (queue == nullptr) {
     queue = std::make_unique<QueueState>(record);
   } else {
+    const bool lets_go =
+        queue->options().on_death == OnDeath::hold && record.options.on_death != OnDeath::hold;
     queue->record = record;
+    if (lets_go) free_all_keys(*queue);
     queue->dedupe.set_window(record.options.dedupe_window);
     queue->lineup.set_ageing(slots_, std::max(record.options.ageing, Millis{0}));
   }
@@ -268,6 +271,14 @@ void Holdings::begin_turn(SlotNumber head, TimePoint now) {
   Slot& slot = slots_.edit(head);
   slot.set_time(std::max(slot.time(), even(now)));
   wait_or_ready(head, now);
+}
+
+void Holdings::free_all_keys(QueueState& queue) {
+  std::vector<KeyDigest> held;
+  queue.keys.for_each_note([&](const KeyNote& note) {
+    if (note.on_hold) held.push_back(note.key);
+  });
+  for (const KeyDigest key : held) free_key(queue, key, latest());
 }
 
 void Holdings::free_key(QueueState& queue, KeyDigest key, TimePoint now) {

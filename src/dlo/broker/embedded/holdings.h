@@ -70,6 +70,7 @@ using SlotSet = std::unordered_set<SlotNumber>;
 class Holdings {
  public:
   // --- queues
+  /// Deaths that hold no key any more hold none of those before either: nobody would free them.
   QueueState& declare(const QueueRecord& record);
   [[nodiscard]] QueueState* queue(std::uint16_t number) noexcept;
   [[nodiscard]] QueueState& queue_of(SlotNumber slot) noexcept {
@@ -202,6 +203,7 @@ class Holdings {
   [[nodiscard]] const SegmentUses& segments() const noexcept { return segments_; }
 
  private:
+  void free_all_keys(QueueState& queue);
   void set_record(Slot& slot, const Address& at) noexcept;
   void move_to(SlotNumber slot, Place place) noexcept;
   void wait_or_ready(SlotNumber slot, TimePoint now);

@@ -221,4 +221,32 @@ bool KeyBook::on_hold(const Slots& slots, KeyDigest key) const noexcept {
   return cell != nullptr && is_note(*cell) && notes_[*cell & ~note_bit].on_hold;
 }
 
+KeyHold KeyBook::hold_on(const Slots& slots, KeyDigest key) const noexcept {
+  KeyHold hold;
+  hold.held = on_hold(slots, key);
+  const auto last = hold.held ? notes_[*find(slots, key) & ~note_bit].last : no_slot;
+  if (last == no_slot) return hold;
+  hold.waiting = 1;
+  for (auto at = slots.next(last); at != last && hold.waiting < KeyHold::most_counted;
+       at = slots.next(at)) {
+    ++hold.waiting;
+  }
+  return hold;
+}
+
+std::vector<SlotNumber> KeyBook::held_back(const Slots& slots, std::size_t skip,
+                                           std::size_t limit) const {
+  std::vector<SlotNumber> first;
+  for (const KeyNote& note : notes_) {
+    if (first.size() == limit) break;
+    if (note.key == 0 || !note.on_hold || note.last == no_slot) continue;
+    if (skip > 0) {
+      --skip;
+      continue;
+    }
+    first.push_back(slots.next(note.last));
+  }
+  return first;
+}
+
 }  // namespace dlo::embedded

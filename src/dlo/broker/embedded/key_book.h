@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dlo/broker/broker.h"
 #include "dlo/broker/embedded/slots.h"
 #include "dlo/broker/lineup.h"
 
@@ -40,6 +41,11 @@ class KeyBook {
   SlotNumber free(Slots& slots, KeyDigest key);
 
   [[nodiscard]] bool on_hold(const Slots& slots, KeyDigest key) const noexcept;
+  /// ... and how many wait behind it.
+  [[nodiscard]] KeyHold hold_on(const Slots& slots, KeyDigest key) const noexcept;
+  /// Who is the first to wait behind a hold, of up to `limit` keys after `skip` of them.
+  [[nodiscard]] std::vector<SlotNumber> held_back(const Slots& slots, std::size_t skip,
+                                                  std::size_t limit) const;
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   /// For a checkpoint: the last followers of keys without a note, and the notes. Heads that are

@@ -296,7 +296,8 @@ void encode(const QueueRecord& record, std::string& out) {
   to.u16(record.number);
   to.u8(static_cast<std::uint8_t>(
       (record.keeps_dead ? 1U : 0U) | (options.keys_in_order ? 2U : 0U) |
-      (options.claims_count ? 4U : 0U) | (options.drop_expired ? 8U : 0U)));
+      (options.claims_count ? 4U : 0U) | (options.drop_expired ? 8U : 0U) |
+      (options.on_death == OnDeath::hold ? 16U : 0U)));
   to.text(options.source);
   write_optional(options.max_messages, to);
   write_optional(options.max_bytes, to);
@@ -317,6 +318,7 @@ std::optional<QueueRecord> decode_queue(std::string_view bytes) {
   options.keys_in_order = (flags & 2U) != 0;
   options.claims_count = (flags & 4U) != 0;
   options.drop_expired = (flags & 8U) != 0;
+  if ((flags & 16U) != 0) options.on_death = OnDeath::hold;
   options.source = from.text();
   options.max_messages = read_optional(from);
   options.max_bytes = read_optional(from);

@@ -151,6 +151,7 @@ PublishAnswer MemoryBroker::prepare(const Publication& publication, const Instan
   arrival.due = later(now.wall, publication.delay);
   arrival.counters = publication.counters;
   arrival.bytes = content_size(*arrival.message);
+  arrival.past_hold = publication.past_hold;
   arrivals.push_back(std::move(arrival));
   return {false, Position{partition_, offset}};
 }
@@ -290,6 +291,18 @@ Result<void> MemoryBroker::free_key(const std::string& key) {
   queue_.free_key(key);
   wake(0, true);
   return {};
+}
+
+Result<std::vector<std::string>> MemoryBroker::held_keys(std::size_t skip, std::size_t limit) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return closed("memory.held_keys");
+  return queue_.held_keys(skip, limit);
+}
+
+Result<KeyHold> MemoryBroker::hold_on(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return closed("memory.hold_on");
+  return queue_.hold_on(key);
 }
 
 }  // namespace dlo

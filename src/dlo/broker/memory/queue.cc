@@ -116,7 +116,7 @@ void Queue::add(Arrival arrival, TimePoint now) {
   ++in(Place::free);  // as move_to expects of a slot that comes from nowhere
 
   const auto& key = slot.message->key;
-  if (options_.keys_in_order && !key.empty()) {
+  if (options_.keys_in_order && !key.empty() && !(arrival.past_hold && hold_on(key).held)) {
     auto& line = line_of(key);
     slot.key = &line;
     if (line.head != no_slot || line.on_hold || !line.followers.empty()) {
@@ -274,7 +274,8 @@ void Queue::end(SlotNumber number, const DeadLettered& ending, TimePoint now, Go
   ++stats_.dead_lettered;
   out_rate_.add(1, steady_);
   Slot& slot = slab_[number];
-  if (ending.hold_key && slot.key != nullptr) slot.key->on_hold = true;
+  const bool hold = ending.hold_key || options_.on_death == OnDeath::hold;
+  if (hold && slot.key != nullptr) slot.key->on_hold = true;
   remove(number, now, gone);
 }
 
@@ -347,32 +348,6 @@ void Queue::note(Slot& slot, const std::string& error, const std::string& trail)
   }
   slot.remarks->last_error = error;
   slot.remarks->trail = trail;
-}
-
-KeyLine& Queue::line_of(const std::string& key) {
-  const auto [entry, added] = keys_.try_emplace(key);
-  if (added) entry->second.name = &entry->first;
-  return entry->second;
-}
-
-// The head left: the next of the key takes its place, or the key is forgotten.
-void Queue::promote(KeyLine& line, TimePoint now) {
-  if (line.on_hold) return;
-  if (line.followers.empty()) {
-    keys_.erase(*line.name);
-    return;
-  }
-  line.head = line.followers.pop(slab_);
-  Slot& slot = slab_[line.head];
-  slot.since = now;  // not since it was published: so keys take turns
-  wait_or_ready(line.head, now);
-}
-
-void Queue::free_key(const std::string& key) {
-  const auto found = keys_.find(key);
-  if (found == keys_.end() || !found->second.on_hold) return;
-  found->second.on_hold = false;
-  promote(found->second, latest_);
 }
 
 std::uint64_t Queue::purge(Gone& gone) {

@@ -35,6 +35,7 @@ struct Arrival {
   std::uint64_t bytes = 0;
   std::shared_ptr<const Failure> undecodable;
   std::unique_ptr<Past> past;  // null: it is new
+  bool past_hold = false;
 };
 
 /// The broker's rules on one thread: who is where, who is next, what each ending does.
@@ -66,6 +67,8 @@ class Queue {
   std::uint64_t purge(Gone& gone);
   [[nodiscard]] std::vector<MessagePtr> peek(std::size_t limit);
   void free_key(const std::string& key);
+  [[nodiscard]] KeyHold hold_on(const std::string& key) const;
+  [[nodiscard]] std::vector<std::string> held_keys(std::size_t skip, std::size_t limit) const;
 
   [[nodiscard]] SourceStats stats();
   [[nodiscard]] std::uint64_t messages() const noexcept;

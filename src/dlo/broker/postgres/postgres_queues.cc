@@ -111,6 +111,17 @@ Result<std::unique_ptr<PostgresQueue>> PostgresQueues::find(const std::string& n
                        });
 }
 
+Result<void> PostgresQueues::check(const SourceOptions& options) const {
+  if (options.on_death == OnDeath::hold) {
+    return Error{Code::invalid_argument, "postgres.declare",
+                 "queue \"" + options.source +
+                     "\" is in PostgreSQL, where a death cannot hold its key yet: several servers "
+                     "would let it go, each at its own time. Set on_death to continue, or keep "
+                     "queues in the directory of a server (queues: data)"};
+  }
+  return dlo::check(options);
+}
+
 Result<std::unique_ptr<OwnQueue>> PostgresQueues::make(const SourceOptions& options) {
   return as_own(declare(options));
 }

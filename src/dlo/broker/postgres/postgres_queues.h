@@ -122,6 +122,7 @@ class PostgresQueues final : public OwnQueues {
   Result<std::unique_ptr<PostgresQueue>> declare(const SourceOptions& options);
   Result<std::unique_ptr<PostgresQueue>> find(const std::string& name);
   Result<std::unique_ptr<OwnQueue>> make(const SourceOptions& options) override;
+  [[nodiscard]] Result<void> check(const SourceOptions& options) const override;
   Result<std::unique_ptr<OwnQueue>> existing(const std::string& name) override;
   [[nodiscard]] std::vector<std::string> names() const override;
   [[nodiscard]] QueuesHealth health() const override;
