@@ -51,6 +51,7 @@ TEST(Scenario, WorkersPullFromAQueueAndWhatTheyCannotDoIsInTheOffice) {
       << "a lease does not outlive the server";
   const auto again = client.ask("POST", "/v1/queues/orders/receive?wait_ms=10000");
   EXPECT_EQ(member(again.body, "payload"), "3") << again.body;
+  EXPECT_EQ(member(again.body, "attempt"), "2") << "a kill counts: " << again.body;
   EXPECT_NE(
       settle(client, member(again.body, "lease"), R"("outcome":"complete")").find("completed"),
       std::string::npos);

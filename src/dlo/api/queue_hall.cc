@@ -296,4 +296,8 @@ void QueueHall::close() {
   }
 }
 
+void QueueHall::give_all_back() {
+  for (const auto& window : all()) window->give_all_back();
+}
+
 }  // namespace dlo::api

@@ -79,6 +79,9 @@ class QueueHall {
 
   /// Answers everybody who waits, and looks after nobody any more.
   void close();
+  /// When nobody comes any more, before the queues are closed: what workers have goes back
+  /// uncounted, since this server will not know their leases when it is back.
+  void give_all_back();
 
  private:
   [[nodiscard]] Result<std::shared_ptr<const RuleBook>> rules_for(

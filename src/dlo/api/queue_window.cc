@@ -396,4 +396,9 @@ void QueueWindow::close() {
   for (Waiter& each : all) each.exchange->send(each.render({}));
 }
 
+void QueueWindow::give_all_back() {
+  desk_.give_all_back();
+  office_desk_.give_all_back();
+}
+
 }  // namespace dlo::api

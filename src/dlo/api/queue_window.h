@@ -72,6 +72,9 @@ class QueueWindow {
   bool bury_expired();
   /// Answers everybody who waits, with nothing.
   void close();
+  /// When nobody comes any more, before the queue is closed: what workers have is the queue's
+  /// again.
+  void give_all_back();
   /// Hands nothing out any more, unless something is out: then false, and all stays as it is.
   [[nodiscard]] bool retire();
   /// There may be something for those who wait.

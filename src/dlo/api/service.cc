@@ -294,6 +294,7 @@ void Service::stop() {
   if (duties_ != nullptr) duties_->end();
   quick_.close();
   slow_.close();
+  if (hall_ != nullptr) hall_->give_all_back();
   rounds_.stop();
   if (retries_ != nullptr) (void)retries_->watch().tell(timer_.now().wall);
   desk_.shelf().close();

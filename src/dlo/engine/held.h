@@ -46,6 +46,18 @@ class Held {
     return std::move(node.mapped());
   }
 
+  /// Takes out all whose lease is not over.
+  [[nodiscard]] std::vector<T> take_all(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    std::vector<T> taken;
+    taken.reserve(held_.size());
+    for (auto& [token, one] : held_) {
+      if (UntilOf{}(one) > now) taken.push_back(std::move(one));
+    }
+    held_.clear();
+    return taken;
+  }
+
   /// False if it is not here.
   template <typename Change>
   bool change(const LeaseToken& token, Change change) {

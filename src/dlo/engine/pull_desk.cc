@@ -247,6 +247,13 @@ void PullDesk::give_back(const std::vector<LeaseToken>& unrun, const Instant& no
   (void)parts_.source.settle(settlements, now);
 }
 
+void PullDesk::give_all_back() {
+  const Instant now = parts_.clock.instant();
+  std::vector<LeaseToken> out;
+  for (const OutPtr& each : out_.take_all(now.steady)) out.push_back(each->item.delivery.lease);
+  if (!out.empty()) give_back(out, now);
+}
+
 /// Record durable, then source settled, then the mark taken off: here is the first. Without
 /// `answers` nobody has them in his hands.
 Result<void> PullDesk::write(std::vector<Ended>& ended, std::vector<PullAnswer>* answers,

@@ -103,6 +103,10 @@ class PullDesk {
   /// `source_unsettled` of what died last (R3).
   void tidy();
 
+  /// The process is about to stop: no worker can settle what he has any more, so all of it goes
+  /// back as if nobody had had it. A stop that was asked for costs no attempt (I8).
+  void give_all_back();
+
   [[nodiscard]] std::size_t held() const;
 
   /// From now on these rules decide; what is being decided is finished under the old ones.

@@ -60,6 +60,19 @@ TEST_F(QueueLostRuns, ARunThatWasCutOffIsCountedWhileTheNextOneRuns) {
   EXPECT_EQ(settle(lease, R"("outcome":"complete")").at("fate"), "completed");
 }
 
+TEST_F(QueueLostRuns, AServerThatIsStoppedTakesBackWhatWorkersHaveUncounted) {  // I8
+  declare("service-bus");
+  say("POST", "/v1/queues/orders/messages", R"({"json":1})");
+  const std::string held = receive();
+  service_.reset();
+  must(queues_->close());
+  start();
+  EXPECT_EQ(settle(held, R"("outcome":"complete")").at("code"), "lease_lost");
+  const Told again = ask("POST", "/v1/queues/orders/receive");
+  EXPECT_EQ(again.at("messages.0.attempt"), "1") << again;
+  EXPECT_EQ(again.at("messages.0.counters.failure"), "0") << again;
+}
+
 TEST_F(QueueLostRuns, RulesThatChangeWhileAWorkerHasItDecide) {
   declare("workflow+safe");
   say("POST", "/v1/queues/orders/messages", R"({"json":1})");

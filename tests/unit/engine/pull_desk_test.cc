@@ -213,6 +213,36 @@ TEST_F(PullDeskTest, TheMarkComesOffOnceTheSourceIsSettled) {  // R3
   EXPECT_FALSE(must(kept_.get(*dead.record)).record.source_unsettled);
 }
 
+TEST_F(PullDeskTest, AStopGivesBackWhatWorkersHaveAndCountsNothing) {  // I8
+  send("1");
+  settle(receive()[0].lease, failed("network down"));
+  clock_.advance(1h);
+  send("2");
+  const auto handed = receive();
+  ASSERT_EQ(handed.size(), 2U);
+  desk_->give_all_back();
+  EXPECT_EQ(desk_->held(), 0U);
+  EXPECT_EQ(settle(handed[0].lease, PullCompleted{}).fate, Fate::lease_lost);
+  const auto again = receive();
+  ASSERT_EQ(again.size(), 2U);
+  for (const PullDesk::Handed& each : again) {
+    const std::uint32_t run = each.message->id == "1" ? 2 : 1;
+    EXPECT_EQ(each.counters.attempt, run) << each.message->id;
+    EXPECT_EQ(each.counters.fetch, run) << each.message->id;
+    EXPECT_EQ(each.counters.failure, run - 1) << each.message->id;
+  }
+}
+
+TEST_F(PullDeskTest, AStopForgivesNoWorkerThatWasLostBefore) {
+  send("1");
+  receive();
+  clock_.advance(30s);  // its lease is over
+  desk_->give_all_back();
+  const auto again = receive();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].counters.attempt, 2U);
+}
+
 TEST_F(PullDeskTest, WhatWaitsInTheOfficeIsHandedOutFromThere) {
   use("workflow");
   OfficeSource waiting(office_, "orders");
@@ -224,8 +254,12 @@ TEST_F(PullDeskTest, WhatWaitsInTheOfficeIsHandedOutFromThere) {
   EXPECT_EQ(again.fate, Fate::retried);
   ASSERT_TRUE(again.record) << "it waits in the office";
   clock_.advance_to(*again.next_at);
+  const auto before_a_stop = must(office_desk.receive(10, 30s));
+  ASSERT_EQ(before_a_stop.size(), 1U);
+  office_desk.give_all_back();
   const auto due = must(office_desk.receive(10, 30s));
   ASSERT_EQ(due.size(), 1U);
+  EXPECT_EQ(due[0].counters, before_a_stop[0].counters) << "a stop costs nothing";
   EXPECT_EQ(due[0].message->id, "1");
   std::vector<PullSettlement> one;
   one.push_back({due[0].lease, PullCompleted{}});
