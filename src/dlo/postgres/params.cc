@@ -43,7 +43,7 @@ void Params::add_null(bool is_bytes) {
   types_.push_back(is_bytes ? bytea : int8);
 }
 
-void Params::add(std::string_view value) {
+void Params::add_bytes(std::string_view value) {
   add_borrowed(bytea, value);
 }
 
@@ -54,7 +54,7 @@ void Params::add_borrowed(std::uint32_t type, std::string_view bytes) {
   types_.push_back(type);
 }
 
-void Params::add(const Id128& value) {
+void Params::add_id(const Id128& value) {
   add_kept(bytea, bytes_of(value));
 }
 

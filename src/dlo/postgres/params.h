@@ -5,42 +5,24 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "dlo/core/id.h"
-#include "dlo/core/time.h"
+#include "dlo/postgres/adds_values.h"
 
 namespace dlo::postgres {
 
 /// The values of one statement in the server's binary form. Every integer and enumeration is a
 /// bigint, every text and id a bytea: all bytes are kept as they are, and compared as bytes. Views
 /// are not copied: they must live until the statement has been sent.
-class Params {
+class Params : public AddsValues<Params> {
  public:
   template <typename... Values>
   explicit Params(const Values&... values) {
     (add(values), ...);
   }
 
-  template <typename Number>
-    requires std::is_integral_v<Number> || std::is_enum_v<Number>
-  void add(Number value) {
-    add_number(static_cast<std::int64_t>(value));
-  }
-  template <typename Value>
-  void add(const std::optional<Value>& value) {
-    if (value) {
-      add(*value);
-    } else {
-      add_null(std::is_constructible_v<std::string_view, Value> || std::is_base_of_v<Id128, Value>);
-    }
-  }
-  void add(TimePoint value) { add_number(value.time_since_epoch().count()); }
-  void add(std::string_view value);
-  void add(const std::string& value) { add(std::string_view(value)); }
-  void add(const char* value) { add(std::string_view(value)); }
-  void add(const Id128& value);
+  using AddsValues<Params>::add;
   void add(const std::vector<std::int64_t>& values);  // bigint[]
   void add(const std::vector<std::int32_t>& values);  // integer[]
   void add(const std::optional<std::vector<std::int32_t>>& values);
@@ -63,7 +45,10 @@ class Params {
     std::size_t size = 0;
     bool null = false;
   };
+  friend AddsValues<Params>;
   void add_number(std::int64_t value);
+  void add_bytes(std::string_view value);
+  void add_id(const Id128& value);
   void add_null(bool is_bytes);
   void add_kept(std::uint32_t type, std::string_view bytes);
 

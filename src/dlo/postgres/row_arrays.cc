@@ -21,13 +21,13 @@ void ColumnArray::add_null(bool is_bytes) {
   wire::put<std::int32_t>(bytes_, -1);
 }
 
-void ColumnArray::add(std::string_view value) {
+void ColumnArray::add_bytes(std::string_view value) {
   begin(true);
   wire::put(bytes_, static_cast<std::int32_t>(value.size()));
   bytes_.append(value);
 }
 
-void ColumnArray::add(const Id128& value) {
+void ColumnArray::add_id(const Id128& value) {
   begin(true);
   wire::put<std::int32_t>(bytes_, 16);
   wire::put(bytes_, value.high);

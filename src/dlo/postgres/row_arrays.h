@@ -1,47 +1,30 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "dlo/core/id.h"
-#include "dlo/core/time.h"
+#include "dlo/postgres/adds_values.h"
 #include "dlo/postgres/params.h"
 
 namespace dlo::postgres {
 
 /// One column of many rows: a bigint[] or a bytea[] in the server's binary form. Values are copied.
-class ColumnArray {
+class ColumnArray : public AddsValues<ColumnArray> {
  public:
-  template <typename Number>
-    requires std::is_integral_v<Number> || std::is_enum_v<Number>
-  void add(Number value) {
-    add_number(static_cast<std::int64_t>(value));
-  }
-  template <typename Value>
-  void add(const std::optional<Value>& value) {
-    if (value) {
-      add(*value);
-    } else {
-      add_null(std::is_constructible_v<std::string_view, Value> || std::is_base_of_v<Id128, Value>);
-    }
-  }
-  void add(TimePoint value) { add_number(value.time_since_epoch().count()); }
-  void add(std::string_view value);
-  void add(const std::string& value) { add(std::string_view(value)); }
-  void add(const Id128& value);
-
   /// Behind the other values of a statement, which borrows it.
   void add_to(Params& params, std::size_t rows);
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.size(); }
   void clear() noexcept;
 
  private:
+  friend AddsValues<ColumnArray>;
   void begin(bool is_bytes);
   void add_number(std::int64_t value);
+  void add_bytes(std::string_view value);
+  void add_id(const Id128& value);
   void add_null(bool is_bytes);
 
   std::string bytes_;  // room for what an array begins with, then the values

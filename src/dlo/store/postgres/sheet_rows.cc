@@ -8,25 +8,9 @@ namespace dlo::postgres {
 
 using namespace sql;  // NOLINT: what every office on SQL shares
 
-std::optional<int> kind_of(const Message& message) {
-  if (!message.owner) return std::nullopt;
-  return message.owner->activity ? 1 : 0;
-}
-std::optional<std::string_view> instance_of(const Message& message) {
-  if (!message.owner) return std::nullopt;
-  return message.owner->instance;
-}
 std::optional<std::string_view> view_of(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   return std::string_view(*text);
-}
-std::optional<Id128> token_of(const std::optional<Lease>& lease) {
-  if (!lease) return std::nullopt;
-  return lease->token;
-}
-std::optional<TimePoint> end_of(const std::optional<Lease>& lease) {
-  if (!lease) return std::nullopt;
-  return lease->until;
 }
 
 FactsRow::FactsRow(const Sheet& sheet)

@@ -19,11 +19,7 @@ inline const std::string head_names =
     "fetches, attempts, failures, abandons, retries, replays, total, most, payload_size, flags, "
     "tries, kind, instance, error_text, priority";
 
-[[nodiscard]] std::optional<int> kind_of(const Message& message);
-[[nodiscard]] std::optional<std::string_view> instance_of(const Message& message);
 [[nodiscard]] std::optional<std::string_view> view_of(const std::optional<std::string>& text);
-[[nodiscard]] std::optional<Id128> token_of(const std::optional<Lease>& lease);
-[[nodiscard]] std::optional<TimePoint> end_of(const std::optional<Lease>& lease);
 
 /// Calls `take` with the values of the row of a head.
 template <typename Take>
@@ -33,10 +29,10 @@ auto with_head(const sql::Head& head, const Take& take) {
   const Counters& c = r.counters;
   return take(r.number, r.id, r.occurrence, r.status, sql::class_of(r.status), m.source, r.category,
               r.fingerprint.hash, m.event_type, m.key, m.id, r.reason, r.failure.type, r.died_at,
-              r.next_retry_at, sql::due_at(r, head.lease), token_of(head.lease), end_of(head.lease),
-              r.version, r.change, c.fetch, c.attempt, c.failure, c.abandon, c.retry, c.replay,
-              c.total, r.limit, head.payload_size, head.flags, head.tries, kind_of(m),
-              instance_of(m), sql::head_text(r), m.priority);
+              r.next_retry_at, sql::due_at(r, head.lease), sql::token_of(head.lease),
+              sql::end_of(head.lease), r.version, r.change, c.fetch, c.attempt, c.failure,
+              c.abandon, c.retry, c.replay, c.total, r.limit, head.payload_size, head.flags,
+              head.tries, sql::kind_of(m), sql::instance_of(m), sql::head_text(r), m.priority);
 }
 
 /// The row of `details` of a sheet, which has to stay while this is used.

@@ -42,4 +42,24 @@ std::optional<TimePoint> due_at(const DeadLetter& record,
   return record.next_retry_at;
 }
 
+std::optional<int> kind_of(const Message& message) noexcept {
+  if (!message.owner) return std::nullopt;
+  return message.owner->activity ? 1 : 0;
+}
+
+std::optional<std::string_view> instance_of(const Message& message) noexcept {
+  if (!message.owner) return std::nullopt;
+  return message.owner->instance;
+}
+
+std::optional<Id128> token_of(const std::optional<Lease>& lease) noexcept {
+  if (!lease) return std::nullopt;
+  return lease->token;
+}
+
+std::optional<TimePoint> end_of(const std::optional<Lease>& lease) noexcept {
+  if (!lease) return std::nullopt;
+  return lease->until;
+}
+
 }  // namespace dlo::sql

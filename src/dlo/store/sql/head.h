@@ -154,5 +154,10 @@ template <typename Row>
 [[nodiscard]] std::uint32_t flags_of(const DeadLetter& record, std::uint32_t before) noexcept;
 [[nodiscard]] std::optional<TimePoint> due_at(const DeadLetter& record,
                                               const std::optional<Lease>& lease) noexcept;
+/// Of the owner, for poison management: an activity or not, and its instance; empty: it has none.
+[[nodiscard]] std::optional<int> kind_of(const Message& message) noexcept;
+[[nodiscard]] std::optional<std::string_view> instance_of(const Message& message) noexcept;
+[[nodiscard]] std::optional<Id128> token_of(const std::optional<Lease>& lease) noexcept;
+[[nodiscard]] std::optional<TimePoint> end_of(const std::optional<Lease>& lease) noexcept;
 
 }  // namespace dlo::sql

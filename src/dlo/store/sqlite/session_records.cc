@@ -7,26 +7,9 @@
 namespace dlo::sqlite {
 namespace {
 
-std::optional<int> kind_of(const Message& message) {
-  if (!message.owner) return std::nullopt;
-  return message.owner->activity ? 1 : 0;
-}
-std::optional<std::string_view> instance_of(const Message& message) {
-  if (!message.owner) return std::nullopt;
-  return message.owner->instance;
-}
 std::optional<Bytes> bytes_of(const std::optional<std::string>& payload) {
   if (!payload) return std::nullopt;
   return Bytes{*payload};
-}
-template <typename Lease>
-std::optional<Id128> token_of(const Lease& lease) {
-  if (!lease) return std::nullopt;
-  return lease->token;
-}
-std::optional<TimePoint> end_of(const std::optional<Lease>& lease) {
-  if (!lease) return std::nullopt;
-  return lease->until;
 }
 
 /// Whether anything but status and what `touched` covers differs.
