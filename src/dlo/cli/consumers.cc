@@ -11,6 +11,7 @@
 #include "dlo/cli/source_log.h"
 #include "dlo/consumer/counting_broker.h"
 #include "dlo/consumer/queue_consumer.h"
+#include "dlo/consumer/start_marks.h"
 #include "dlo/core/malformed.h"
 #include "dlo/engine/handlers/validators.h"
 #include "dlo/regex/re2_compiler.h"
@@ -218,12 +219,31 @@ class Consumers::Running {
   }
 
   static Result<std::unique_ptr<Broker>> opened(const RabbitOptions& options, Office& office,
-                                                const Clock& clock) {
+                                                const Clock& clock,
+                                                const consumer::Starts& starts) {
     auto broker = RabbitBroker::open(options);
     if (!broker) return broker.error();
-    auto counting = std::make_unique<CountingBroker>(std::move(*broker), office, options.source);
+    auto counting =
+        std::make_unique<CountingBroker>(std::move(*broker), office, options.source, starts);
     if (const auto swept = counting->sweep(clock.now()); !swept) return swept.error();
     return std::unique_ptr<Broker>(std::move(counting));
+  }
+
+  /// Without its marks a source works, and a message that kills the server is not found out here.
+  [[nodiscard]] consumer::Starts starts_of(const ConsumerSettings& settings, const Parts& parts) {
+    consumer::Starts starts{nullptr, parts.shared};
+    if (parts.data.empty()) return starts;
+    auto marks =
+        consumer::StartMarks::open_in(parts.data + "/running", settings.source, parts.clock.now());
+    if (marks) {
+      starts.marks = std::move(*marks);
+    } else {
+      log_->write("dlo: Source " + settings.source +
+                  ": what runs is not marked, so a message that kills this server is not "
+                  "recognised by the next one: " +
+                  marks.error().detail + "\n");
+    }
+    return starts;
   }
 
   static SendCopies sender_to(RabbitPublisher& publisher, const std::string& queue) {
@@ -255,19 +275,19 @@ class Consumers::Running {
     wanted.timeout = settings.handler.timeout.value_or(usual_timeout);
     wanted.grace = grace_;
     consumer::CopyForm form{settings.queue, (*rules)->profile().form == "booking"};
-    QueueConsumer::Parts of_it{[options, &office = parts.office, &clock = parts.clock] {
-                                 return opened(options, office, clock);
-                               },
-                               parts.office,
-                               timer,
-                               parts.clock,
-                               std::move(*handlers),
-                               std::move(*validators),
-                               std::move(*rules),
-                               {},
-                               std::move(form),
-                               {},
-                               {}};
+    QueueConsumer::Parts of_it{
+        [options, &office = parts.office, &clock = parts.clock,
+         starts = starts_of(settings, parts)] { return opened(options, office, clock, starts); },
+        parts.office,
+        timer,
+        parts.clock,
+        std::move(*handlers),
+        std::move(*validators),
+        std::move(*rules),
+        {},
+        std::move(form),
+        {},
+        {}};
     if (!settings.dead_letter_queue.empty()) {
       one->copies = std::make_unique<RabbitPublisher>(
           server_, "dlo copies to queue \"" + settings.dead_letter_queue + "\"");

@@ -50,6 +50,8 @@ class Consumers {
     SourceTimers& timers;
     const Clock& clock;
     Origin origin;
+    std::string data{};   // of this node: what runs here is marked there; empty: nowhere
+    bool shared = false;  // other nodes are on this office
   };
   /// Refused if one cannot be made. Everything outlives `stop`.
   [[nodiscard]] Result<void> start(Context& context, const Config& config, Parts parts);

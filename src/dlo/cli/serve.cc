@@ -250,8 +250,9 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
   const auto relaying = outboxes.start(
       context, config, outbox_parts(service, clock, chosen.origin, std::move(escorts)));
   if (!relaying) return fail(context, relaying.error());
-  const auto consuming =
-      consumers.start(context, config, {service.office(), timers, clock, chosen.origin});
+  const auto consuming = consumers.start(
+      context, config,
+      {service.office(), timers, clock, chosen.origin, context.data, !opened.place.empty()});
   if (!consuming) return fail(context, consuming.error());
   membership.start(context, {config, service, clock, timers, consumers});
   run_until_stopped(context, signals, reloader,

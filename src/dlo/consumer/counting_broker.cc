@@ -18,6 +18,13 @@ bool is_end(const Ending& ending) noexcept {
   return std::holds_alternative<Completed>(ending) || std::holds_alternative<DeadLettered>(ending);
 }
 
+/// It never ran: whoever gets it next finds it as it was.
+bool is_unrun(const Ending& ending) noexcept {
+  const auto* abandoned = std::get_if<Abandoned>(&ending);
+  return std::holds_alternative<ReleasedUnrun>(ending) ||
+         (abandoned != nullptr && !abandoned->increment_count);
+}
+
 /// Who asks this source must not take it for the one that fails.
 Error of_office(Error error) {
   error.where = office_behind_source;
@@ -27,8 +34,11 @@ Error of_office(Error error) {
 }  // namespace
 
 CountingBroker::CountingBroker(std::unique_ptr<Broker> inner, Office& office,
-                               const std::string& source)
-    : inner_(std::move(inner)), office_(office), kind_("requeued/" + source) {}
+                               const std::string& source, consumer::Starts starts)
+    : inner_(std::move(inner)),
+      office_(office),
+      kind_("requeued/" + source),
+      starts_(std::move(starts)) {}
 
 PutDocument CountingBroker::document(const Message& message,
                                      std::optional<std::string> body) const {
@@ -44,9 +54,18 @@ Result<void> CountingBroker::recall(Delivery& delivery, Held& held) {
   held.counted = true;
   if (const auto counts = consumer::parse_requeued((*found)->body)) {
     consumer::go_on(delivery, *counts);
-    held.first_attempt_at = delivery.first_attempt_at;
+    consumer::interrupt(delivery, counts->started);
+    held.found = std::move((*found)->body);
   }
   return {};
+}
+
+void CountingBroker::look_at_marks(Delivery& delivery, Held& held) {
+  if (starts_.marks == nullptr || !starts_.marks->any_left()) return;
+  held.left = starts_.marks->find(consumer::StartMarks::key_of(*delivery.message));
+  if (!held.left) return;
+  consumer::interrupt(delivery, held.left->attempt);
+  if (!delivery.first_attempt_at) delivery.first_attempt_at = held.left->first_at;
 }
 
 void CountingBroker::give_all_back(std::span<const Delivery> deliveries, Instant now) {
@@ -61,15 +80,19 @@ Result<std::vector<Delivery>> CountingBroker::receive(const ReceiveRequest& requ
   std::vector<Held> held(deliveries->size());
   for (std::size_t i = 0; i < held.size(); ++i) {
     Delivery& each = (*deliveries)[i];
-    held[i] = {each.message, each.first_attempt_at};
+    held[i].message = each.message;
+    held[i].may_be_repeat = each.may_be_repeat;
     if (auto known = recall(each, held[i]); !known) {
+      for (Held& other : held) unmark(other, true);
       give_all_back(*deliveries, now);
       return known.error();
     }
+    look_at_marks(each, held[i]);
+    held[i].first_attempt_at = each.first_attempt_at;
+    held[i].attempt = each.counters.attempt;
   }
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < held.size(); ++i) {
-    if (held[i].message->id.empty()) continue;
     held_[(*deliveries)[i].lease] = std::move(held[i]);
   }
   return deliveries;
@@ -78,13 +101,79 @@ Result<std::vector<Delivery>> CountingBroker::receive(const ReceiveRequest& requ
 Result<std::vector<bool>> CountingBroker::start(std::span<const LeaseToken> leases, Instant now) {
   auto live = inner_->start(leases, now);
   if (!live) return live;
+  if (starts_.shared) {
+    if (const auto noted = note(leases, *live, now.wall); !noted) return noted.error();
+  }
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const auto found = (*live)[i] ? held_.find(leases[i]) : held_.end();
-    if (found == held_.end() || found->second.first_attempt_at) continue;
-    found->second.first_attempt_at = now.wall;
+    if (found == held_.end()) continue;
+    Held& held = found->second;
+    if (!held.first_attempt_at) held.first_attempt_at = now.wall;
+    if (starts_.marks != nullptr) mark(held, now.wall);
   }
   return live;
+}
+
+std::optional<std::string> CountingBroker::begun(const Held& held, TimePoint now) const {
+  if (!held.may_be_repeat || held.noted || held.message->id.empty()) return std::nullopt;
+  RequeuedCounts counts;
+  if (held.found) counts = consumer::parse_requeued(*held.found).value_or(counts);
+  if (!counts.first_attempt_at) counts.first_attempt_at = held.first_attempt_at.value_or(now);
+  counts.at = now;
+  counts.started = held.attempt + 1;
+  return print(counts);
+}
+
+/// In the office, for whoever gets them if this process dies of them: those that may be repeats.
+Result<void> CountingBroker::note(std::span<const LeaseToken> leases, const std::vector<bool>& live,
+                                  TimePoint now) {
+  std::vector<Change> changes;
+  std::vector<LeaseToken> noted;
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < leases.size(); ++i) {
+      const auto found = live[i] ? held_.find(leases[i]) : held_.end();
+      if (found == held_.end()) continue;
+      auto body = begun(found->second, now);
+      if (!body) continue;
+      changes.emplace_back(document(*found->second.message, std::move(body)));
+      noted.push_back(leases[i]);
+    }
+  }
+  if (changes.empty()) return {};
+  if (const auto kept = office_.apply(changes); !kept) return of_office(kept.error());
+  const std::lock_guard lock(mutex_);
+  for (const LeaseToken& each : noted) {
+    const auto found = held_.find(each);
+    if (found != held_.end()) found->second.noted = found->second.counted = true;
+  }
+  return {};
+}
+
+void CountingBroker::mark(Held& held, TimePoint now) {
+  if (held.place) return;
+  if (held.left) {
+    held.place = held.left->place;
+    starts_.marks->raise(*held.place, held.attempt + 1);
+    return;
+  }
+  held.place = starts_.marks->put(consumer::StartMarks::key_of(*held.message), held.attempt + 1,
+                                  held.first_attempt_at.value_or(now));
+}
+
+void CountingBroker::unmark(Held& held, bool unrun) {
+  if (held.left && unrun) {
+    starts_.marks->leave(consumer::StartMarks::key_of(*held.message), *held.left);
+  } else if (held.left || held.place) {
+    starts_.marks->remove(held.left ? held.left->place : *held.place);
+  }
+  held.left.reset();
+  held.place.reset();
+}
+
+PutDocument CountingBroker::as_found(const Held& held) const {
+  return document(*held.message, held.found);
 }
 
 std::vector<Change> CountingBroker::to_keep(std::span<const Settlement> settlements,
@@ -95,7 +184,7 @@ std::vector<Change> CountingBroker::to_keep(std::span<const Settlement> settleme
     const auto* failed = std::get_if<Failed>(&each.ending);
     if (failed == nullptr || failed->again_at > now) continue;
     const auto found = held_.find(each.lease);
-    if (found == held_.end()) continue;
+    if (found == held_.end() || found->second.message->id.empty()) continue;
     Delivery delivery;
     delivery.first_attempt_at = found->second.first_attempt_at;
     changes.emplace_back(
@@ -113,10 +202,12 @@ void CountingBroker::forget(std::span<const Settlement> settlements,
     for (std::size_t i = 0; i < settlements.size(); ++i) {
       const auto found = held_.find(settlements[i].lease);
       if (found == held_.end()) continue;
+      Held& held = found->second;
       const bool over = is_end(settlements[i].ending) && answers[i].settled == Settled::done;
-      if (over && found->second.counted) {
-        changes.emplace_back(document(*found->second.message, std::nullopt));
-      }
+      const bool unrun = is_unrun(settlements[i].ending);
+      if (over && held.counted) changes.emplace_back(document(*held.message, std::nullopt));
+      if (unrun && held.noted) changes.emplace_back(as_found(held));
+      unmark(held, unrun);
       held_.erase(found);
     }
   }
@@ -140,9 +231,27 @@ Result<std::vector<bool>> CountingBroker::renew(std::span<const LeaseToken> leas
   if (!live) return live;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < leases.size(); ++i) {
-    if (!(*live)[i]) held_.erase(leases[i]);
+    const auto found = (*live)[i] ? held_.end() : held_.find(leases[i]);
+    if (found == held_.end()) continue;
+    unmark(found->second, !found->second.place);  // this process lives: nothing was cut off
+    held_.erase(found);
   }
   return live;
+}
+
+/// What still runs is let go of on purpose: that is no crash of its.
+void CountingBroker::close() noexcept {
+  std::vector<Change> changes;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [lease, held] : held_) {
+      if (held.noted) changes.emplace_back(as_found(held));
+      unmark(held, true);
+    }
+    held_.clear();
+  }
+  if (!changes.empty()) (void)office_.apply(changes);
+  inner_->close();
 }
 
 Result<std::vector<PublishAnswer>> CountingBroker::publish(std::span<const Publication> messages,

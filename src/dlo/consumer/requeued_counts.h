@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ struct RequeuedCounts {
   Millis previous_delay{0};
   std::string error{};
   std::string trail{};
+  std::uint32_t started = 0;  // the attempt that was begun since; 0: none was
   bool operator==(const RequeuedCounts&) const = default;
 };
 
@@ -26,6 +28,9 @@ struct RequeuedCounts {
 /// The delivery goes on from there: this claim is counted, and nothing is forgotten that its broker
 /// counted itself (R6).
 void go_on(Delivery& delivery, const RequeuedCounts& counts);
+/// Somebody began this attempt and died before its end: with all that were begun so far it counts
+/// as interrupted (R7). Nothing, if its end is known.
+void interrupt(Delivery& delivery, std::uint32_t attempt);
 
 [[nodiscard]] std::string print(const RequeuedCounts& counts);
 /// Empty unless `text` is what `print` writes.

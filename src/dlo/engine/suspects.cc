@@ -16,7 +16,8 @@ std::string key_of(const Delivery& delivery) {
 Result<Trust> Suspects::trust(const Delivery& delivery) {
   if (!delivery.interrupted) return Trust::full;
   Ledger* ledger = office_.extras().ledger;
-  if (ledger == nullptr || !has_stable_identity(*delivery.message)) return trust_in(true, false);
+  if (!has_stable_identity(*delivery.message)) return trust_in_nameless(delivery.interruptions);
+  if (ledger == nullptr) return trust_in(true, false);
   auto note = ledger->document(kind, key_of(delivery));
   if (!note) return note.error();
   // Our own note means that only the lease was lost: this process never died.

@@ -113,13 +113,16 @@ void Workshop::mark_starts(std::vector<Item*>& chunk, TimePoint now) {
   for (const Item* item : chunk) leases.push_back(item->delivery.lease);
   const auto alive = parts_.broker.start(leases, parts_.clock.instant());
   if (!alive) {
-    parts_.board.down(StatusBoard::source, alive.error());
+    parts_.board.source_down(StatusBoard::counts, alive.error());
     for (Item* item : chunk) {
       item->entry->breaker.take_back(item->ticket, now);
       parts_.scheduler.defer(item, now + look_again_in);
     }
     chunk.clear();
     return;
+  }
+  if (std::ranges::any_of(chunk, [](const Item* item) { return item->delivery.may_be_repeat; })) {
+    parts_.board.up(StatusBoard::counts);  // those are noted there
   }
   std::size_t place = 0;
   std::erase_if(chunk, [&](Item* item) {

@@ -26,6 +26,13 @@ TEST(TrustIn, FollowsTheTable) {
   EXPECT_EQ(trust_in(true, true), Trust::none);
 }
 
+TEST(TrustIn, AMessageWithoutANameIsKnownByItsInterruptions) {
+  EXPECT_EQ(trust_in_nameless(0), Trust::full);
+  EXPECT_EQ(trust_in_nameless(1), Trust::alone);
+  EXPECT_EQ(trust_in_nameless(2), Trust::alone);
+  EXPECT_EQ(trust_in_nameless(3), Trust::none);
+}
+
 TEST(Suspect, RunsOneAtATimeBeforeNewWork) {
   World world;
   world.options.max_concurrency = 4;
