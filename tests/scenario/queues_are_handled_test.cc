@@ -211,5 +211,40 @@ TEST_F(HandledQueues, WhatIsSentBackGoesToTheirQueueAndIsTheSameRecord) {
   EXPECT_EQ(server_->stop(SIGTERM), 0);
 }
 
+TEST_F(HandledQueues, SayOfWhatWentWellWhatTheyAreAskedTo) {  // S1-18: info log with BookingId
+  SKIP_WITHOUT_SERVER(on(shared_rabbitmq()));
+  configure(", profile: booking, log_done: [data.BookingId]");
+  publish("m-1", R"({"data":{"BookingId":4711}})");
+  const std::string log = data_.path() + "/log";
+  const Ended ended = run_shell(
+      "timeout 20 dlo serve --data " + office() + " --listen 127.0.0.1:0 --config " + data_.path() +
+          "/dlo.yaml 2> " + log + " & server=$!; until grep -q BookingId " + log +
+          "; do sleep 0.1; kill -0 $server || break; done; kill $server; wait $server; cat " + log,
+      data_.path());
+  EXPECT_NE(ended.out.find("info: Message processed. MessageId: m-1, BookingId: 4711, Attempt: 1"),
+            std::string::npos)
+      << ended.out << ended.err;
+}
+
+TEST_F(HandledQueues, WhatIsSentBackAndWorksIsSeenToBeCured) {  // R24: verified, not presumed
+  SKIP_WITHOUT_SERVER(on(shared_rabbitmq()));
+  configure(", profile: booking");
+  publish("m-1", bad);
+  serve();
+  ASSERT_TRUE(eventually([&] { return open() == 1; }, long_patience)) << source();
+  const std::string id = member(get("/v1/dead-letters"), "id");
+  std::ofstream(data_.path() + "/handle") << "#!/bin/sh\ncat > /dev/null\n";
+  const Ended sent = run_dlo({"replay", "--data", office(), "--source", "payments", "--watch-for",
+                              "1h", "--yes", "--reason", "fixed"});
+  EXPECT_EQ(sent.code, 0) << sent.out << sent.err;
+  const auto record = [&] { return get("/v1/dead-letters/" + id); };
+  ASSERT_TRUE(eventually([&] { return member(record(), "status") == "resolved"; }, long_patience))
+      << record();
+  EXPECT_EQ(member(record(), "how"), "replayed") << record();
+  ASSERT_TRUE(eventually([&] { return number(get("/v1/jobs"), "verified") == 1; }, long_patience))
+      << get("/v1/jobs");
+  EXPECT_EQ(server_->stop(SIGTERM), 0);
+}
+
 }  // namespace
 }  // namespace dlo::testing

@@ -4,6 +4,7 @@
 
 #include "dlo/core/identity.h"
 #include "dlo/engine/office_behind.h"
+#include "dlo/engine/replay_witness.h"
 
 namespace dlo {
 
@@ -193,10 +194,12 @@ std::vector<Change> CountingBroker::to_keep(std::span<const Settlement> settleme
   return changes;
 }
 
-/// Of what has ended; if that cannot be written it grows old.
+/// Of what has ended; if that cannot be written it grows old. What was sent back and went well is
+/// seen to be cured (R24).
 void CountingBroker::forget(std::span<const Settlement> settlements,
-                            std::span<const SettleAnswer> answers) {
+                            std::span<const SettleAnswer> answers, TimePoint now) {
   std::vector<Change> changes;
+  std::vector<MessagePtr> cured;
   {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < settlements.size(); ++i) {
@@ -207,11 +210,16 @@ void CountingBroker::forget(std::span<const Settlement> settlements,
       const bool unrun = is_unrun(settlements[i].ending);
       if (over && held.counted) changes.emplace_back(document(*held.message, std::nullopt));
       if (unrun && held.noted) changes.emplace_back(as_found(held));
+      if (over && std::holds_alternative<Completed>(settlements[i].ending) &&
+          !held.message->headers.empty() && lineage_of(held.message->headers)) {
+        cured.push_back(held.message);
+      }
       unmark(held, unrun);
       held_.erase(found);
     }
   }
   if (!changes.empty()) (void)office_.apply(changes);
+  witness_replays(office_, cured, now);
 }
 
 Result<std::vector<SettleAnswer>> CountingBroker::settle(std::span<const Settlement> settlements,
@@ -221,7 +229,7 @@ Result<std::vector<SettleAnswer>> CountingBroker::settle(std::span<const Settlem
     if (const auto kept = office_.apply(counts); !kept) return of_office(kept.error());
   }
   auto answers = inner_->settle(settlements, now);
-  if (answers) forget(settlements, *answers);
+  if (answers) forget(settlements, *answers, now.wall);
   return answers;
 }
 

@@ -80,7 +80,8 @@ class CountingBroker final : public Broker {
   void give_all_back(std::span<const Delivery> deliveries, Instant now);
   [[nodiscard]] PutDocument document(const Message& message, std::optional<std::string> body) const;
   [[nodiscard]] std::vector<Change> to_keep(std::span<const Settlement> settlements, TimePoint now);
-  void forget(std::span<const Settlement> settlements, std::span<const SettleAnswer> answers);
+  void forget(std::span<const Settlement> settlements, std::span<const SettleAnswer> answers,
+              TimePoint now);
 
   std::unique_ptr<Broker> inner_;
   Office& office_;

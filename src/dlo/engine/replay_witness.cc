@@ -1,5 +1,7 @@
 #include "dlo/engine/replay_witness.h"
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "dlo/core/acts.h"
@@ -23,35 +25,46 @@ namespace {
 
 constexpr int most_tries = 5;
 
-/// False: somebody changed the record meanwhile, so it has to be looked at again.
-bool witness(Office& office, const Lineage& lineage, const Message& message, TimePoint now) {
-  const auto detail = office.get(lineage.id);
-  if (!detail) return true;
+/// What resolves the record, if it is the one that sent this message and awaits the outcome.
+std::optional<Change> cure_of(Office& office, const Message& message, TimePoint now) {
+  const auto lineage = lineage_of(message.headers);
+  if (!lineage) return std::nullopt;
+  const auto detail = office.get(lineage->id);
+  if (!detail) return std::nullopt;
   const DeadLetter& record = detail->record;
   const bool awaited = record.status == Status::replaying || record.status == Status::replayed;
-  if (!awaited || record.occurrence != lineage.replay) return true;
-  if (!honoured_occurrence(lineage, sender_of(*detail, message))) return true;
+  if (!awaited || record.occurrence != lineage->replay) return std::nullopt;
+  if (!honoured_occurrence(*lineage, sender_of(*detail, message))) return std::nullopt;
   Transition cured;
   cured.id = record.id;
   cured.expected_version = record.version;
   cured.to = Status::resolved;
   cured.now = now;
   cured.resolution = Resolution{now, "", std::string(how_replayed), ""};
-  const Change change = std::move(cured);
-  const auto written = office.apply({&change, 1});
-  return written || written.error().code != Code::conflict;
+  return cured;
+}
+
+bool is_conflict(const Result<std::vector<Applied>>& written) {
+  return !written && written.error().code == Code::conflict;
+}
+
+/// Somebody changed its record meanwhile: whoever sent it may be writing that at this very moment.
+void witness_alone(Office& office, const Message& message, TimePoint now) {
+  for (int i = 0; i < most_tries; ++i) {
+    const auto cure = cure_of(office, message, now);
+    if (!cure || !is_conflict(office.apply({&*cure, 1}))) return;
+  }
 }
 
 }  // namespace
 
 void witness_replays(Office& office, std::span<const MessagePtr> completed, TimePoint now) {
+  std::vector<Change> cures;
   for (const MessagePtr& message : completed) {
-    const auto lineage = lineage_of(message->headers);
-    if (!lineage) continue;
-    // Whoever sent it may be writing that at this very moment.
-    for (int i = 0; i < most_tries && !witness(office, *lineage, *message, now); ++i) {
-    }
+    if (auto cure = cure_of(office, *message, now)) cures.push_back(std::move(*cure));
   }
+  if (cures.empty() || !is_conflict(office.apply(cures))) return;
+  for (const MessagePtr& message : completed) witness_alone(office, *message, now);
 }
 
 }  // namespace dlo
