@@ -6,6 +6,7 @@
 #ifdef DLO_WITH_RABBITMQ
 #include "dlo/broker/rabbitmq/rabbit_broker.h"
 #include "dlo/broker/rabbitmq/rabbit_publisher.h"
+#include "dlo/cli/done_line.h"
 #include "dlo/cli/rabbitmq.h"
 #include "dlo/cli/retry_settings.h"
 #include "dlo/cli/source_log.h"
@@ -122,6 +123,7 @@ std::vector<ConfigProblem> consumer_problems(const Config& config) {
     };
     if (const auto handlers = handlers_of(each); !handlers) complain(handlers.error());
     if (const auto validators = validators_of(each); !validators) complain(validators.error());
+    if (const auto done = done_line(each.log_done); !done) complain(done.error());
     if (const auto rules = rules_of(config.rules, each); !rules) complain(rules.error());
   }
   return problems;
@@ -263,6 +265,8 @@ class Consumers::Running {
     if (!handlers) return handlers.error();
     auto validators = validators_of(settings);
     if (!validators) return validators.error();
+    auto done = done_line(settings.log_done);
+    if (!done) return done.error();
     const RabbitOptions options = options_of(settings);
     if (auto fine = check(options); !fine) return fine;
     auto one = std::make_unique<One>();
@@ -287,7 +291,8 @@ class Consumers::Running {
         {},
         std::move(form),
         {},
-        {}};
+        {},
+        std::move(*done)};
     if (!settings.dead_letter_queue.empty()) {
       one->copies = std::make_unique<RabbitPublisher>(
           server_, "dlo copies to queue \"" + settings.dead_letter_queue + "\"");

@@ -81,6 +81,8 @@ struct ConsumerSettings {
   std::vector<std::string> required{};  // places in the payload where something must stand
   InnerPipeline inner{};                // tries within one attempt (S1-17)
   bool drops_invalid = false;           // what is malformed is gone, counted and audited
+  std::vector<std::string>
+      log_done{};  // places in the payload that the log shows of what went well
   bool operator==(const ConsumerSettings&) const = default;
 };
 [[nodiscard]] std::string describe(const ConsumerSettings& consumer);

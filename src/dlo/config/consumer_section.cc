@@ -55,7 +55,8 @@ class Entry {
 
   void setting(const std::string& name, const TextNode& value) {
     if (name == "handler") return handler(value);
-    if (name == "required") return required(value);
+    if (name == "required") return places(name, value, made_.required);
+    if (name == "log_done") return places(name, value, made_.log_done);
     if (name == "inner") return inner(value);
     if (value.kind != TextNode::Kind::scalar || value.scalar.empty()) {
       return complain(value, "." + name + " takes one value.");
@@ -123,15 +124,15 @@ class Entry {
     }
   }
 
-  void required(const TextNode& value) {
+  void places(const std::string& name, const TextNode& value, std::vector<std::string>& into) {
     if (value.kind == TextNode::Kind::scalar) {
-      made_.required = split_places(value.scalar);
+      into = split_places(value.scalar);
     } else {
-      for (const TextNode& each : value.list) made_.required.push_back(each.scalar);
+      for (const TextNode& each : value.list) into.push_back(each.scalar);
     }
-    const bool all = std::ranges::none_of(made_.required, &std::string::empty);
-    if (made_.required.empty() || !all) {
-      complain(value, ".required is a list of places in the payload, such as [data, data.id].");
+    const bool all = std::ranges::none_of(into, &std::string::empty);
+    if (into.empty() || !all) {
+      complain(value, "." + name + " is a list of places in the payload, such as [data, data.id].");
     }
   }
 

@@ -23,6 +23,12 @@ std::string name_of_message(const Message& message) {
 
 }  // namespace
 
+void LineEvents::succeeded(const Message& message, const Counters& counters, Millis /*took*/) {
+  if (!log_ || !done_) return;
+  log_("info: Message processed. MessageId: " + line_of(message.id) + line_of(done_(message)) +
+       ", Attempt: " + std::to_string(counters.attempt));
+}
+
 void LineEvents::failed(const Message& message, const Failure& failure, const Decision& decision,
                         Millis /*took*/) {
   if (!log_) return;

@@ -15,6 +15,8 @@ namespace dlo::consumer {
 
 /// One line of what happens, for people.
 using Log = std::function<void(const std::string&)>;
+/// What a line says of a message that was handled well, beside its id, such as ", BookingId: 7".
+using SayDone = std::function<std::string(const Message&)>;
 /// The rules as they are now; never null.
 using CurrentRules = std::function<std::shared_ptr<const RuleBook>()>;
 
@@ -62,17 +64,19 @@ class Troubles {
   std::optional<Error> copies_;
 };
 
-/// What one processor of a consumer tells: its troubles, and the log of document 001 (S1-16, S1-19
+/// What one processor of a consumer tells: its troubles, and the log of document 001 (S1-16, S1-18
 /// to S1-21, S1-24, S1-52).
 class LineEvents final : public EngineEvents {
  public:
   /// `at_office`: its source is the office itself.
-  LineEvents(Troubles& troubles, Log log, CurrentRules rules, bool at_office)
+  LineEvents(Troubles& troubles, Log log, CurrentRules rules, bool at_office, SayDone done = {})
       : troubles_(troubles),
         log_(std::move(log)),
         rules_(std::move(rules)),
-        at_office_(at_office) {}
+        at_office_(at_office),
+        done_(std::move(done)) {}
 
+  void succeeded(const Message& message, const Counters& counters, Millis took) override;
   void failed(const Message& message, const Failure& failure, const Decision& decision,
               Millis took) override;
   void dead_lettered(const DeadLetter& record) override;
@@ -87,6 +91,7 @@ class LineEvents final : public EngineEvents {
   const Log log_;
   const CurrentRules rules_;
   const bool at_office_;
+  const SayDone done_;  // empty: of what goes well nothing is said
 };
 
 }  // namespace dlo::consumer

@@ -82,8 +82,8 @@ struct QueueConsumer::Lines {
                                    &of.parts_.timer}),
         waiting_writer(waiting, of.copies_.get()),
         at_source(
-            of.troubles_, of.parts_.log, [&of] { return of.rules(); }, false),
-        at_office(of.troubles_, of.parts_.log, [&of] { return of.rules(); }, true) {
+            of.troubles_, of.parts_.log, [&of] { return of.rules(); }, false, of.parts_.done),
+        at_office(of.troubles_, of.parts_.log, [&of] { return of.rules(); }, true, of.parts_.done) {
     if (of.copies_ != nullptr) {
       at_death.emplace(*of.copies_);
       owed.emplace(*of.copies_, of.parts_.office);

@@ -56,6 +56,7 @@ class QueueConsumer {
     /// Told when its state changes for the worse or for the better, for the log.
     std::function<void(const ConsumerStatus&)> told{};
     consumer::Log log{};
+    consumer::SayDone done{};  // empty: of what goes well nothing is said
   };
 
   QueueConsumer(ConsumerOptions options, Parts parts);
