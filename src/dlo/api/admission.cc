@@ -48,11 +48,12 @@ constexpr std::array<std::string_view, 15> about_a_record = {
     "/v1/dead-letters/{id}/edit",      "/v1/dead-letters/{id}/replay",
     "/v1/dead-letters/{id}/quarantine"};
 /// One source: mostly a queue, which is one. `move` is not among them: it is about two.
-constexpr std::array<std::string_view, 12> about_a_source = {
+constexpr std::array<std::string_view, 13> about_a_source = {
     "/v1/sources/{source}",        "/v1/sources/{source}/pause", "/v1/sources/{source}/resume",
     "/v1/sources/{source}/test",   "/v1/schemas/{source}",       "/v1/queues/{queue}",
     "/v1/queues/{queue}/messages", "/v1/queues/{queue}/receive", "/v1/queues/{queue}/settle",
-    "/v1/queues/{queue}/pause",    "/v1/queues/{queue}/resume",  "/v1/queues/{queue}/purge"};
+    "/v1/queues/{queue}/pause",    "/v1/queues/{queue}/resume",  "/v1/queues/{queue}/purge",
+    "/v1/sources/{source}/give-up"};
 
 /// Their handlers ask for the source of the kind.
 constexpr std::array<std::string_view, 4> about_an_entity = {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "dlo/core/result.h"
+
 namespace dlo::api {
 
 /// The document that says that a source is paused: its key is the source.
@@ -35,6 +37,8 @@ struct ConsumedSources {
   std::vector<std::string> names{};  // what waits of these is run by them
   std::function<std::vector<ConsumedSource>()> list{};
   std::function<void(const std::string& source, bool paused)> pause{};
+  /// What its messages need beside what is read: whether they can be sent on. Empty: not asked.
+  std::function<Result<void>()> may_send{};
 };
 
 }  // namespace dlo::api

@@ -16,6 +16,7 @@
 #include "dlo/api/imports.h"
 #include "dlo/api/job_list.h"
 #include "dlo/api/jobs.h"
+#include "dlo/api/left_behind.h"
 #include "dlo/api/poison.h"
 #include "dlo/api/queues.h"
 #include "dlo/api/replay_targets.h"
@@ -38,6 +39,7 @@ constexpr std::size_t settle_shelf = 0;
 constexpr std::size_t tell_retries = 1;
 constexpr std::size_t tell_waits = 2;
 constexpr Millis settle_again{1'000};
+constexpr Millis look_at_live_again{1'000};
 
 /// A flood of refusals does not fill the trail. Used from any thread.
 class Refusals {
@@ -79,6 +81,7 @@ std::string why_no_retries(const ServiceOptions& options) {
 
 Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOptions options)
     : consumed_(options.consumed),
+      clock_(clock),
       timer_(clock, options.retries.interval),
       steady_(kept, clock),
       scheduling_(steady_, timer_),
@@ -116,10 +119,8 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
   append(routes, reports_.routes());
   append(routes, dead_letter_routes(office, slow_, desk_.shelf()));
   append(routes, act_routes({office,
-                             [this, handled = options.consumed.names](const std::string& source) {
-                               return (hall_ != nullptr && hall_->find(source) != nullptr) ||
-                                      (retries_ != nullptr && retries_->runs()) ||
-                                      std::ranges::find(handled, source) != handled.end();
+                             [this](const std::string& source) {
+                               return serves(source) || (retries_ != nullptr && retries_->runs());
                              },
                              desk_.shelf(), waits_, why_no_retries(options)}));
   append(routes, edit_routes(office));
@@ -136,6 +137,8 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
   }
   append(routes,
          source_routes(office, hall_.get(), options.collected, options.relayed, options.consumed));
+  routes.push_back(
+      give_up_route(office, [this](const std::string& source) { return serves(source); }));
   append(routes, rule_routes({office, [this] { return rules_now(); }, options.regex,
                               [this] { return redirects_now(); }}));
   append(routes, poison_routes(office, hall_.get()));
@@ -154,11 +157,7 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
   }
   retries_ = std::make_unique<Retries>(
       Retries::Parts{office_, timer_, clock, desk_.intake(), desk_.shelf(), targets, options.origin,
-                     [this, handled = options.consumed.names] {
-                       auto names = hall_ == nullptr ? std::vector<std::string>{} : hall_->names();
-                       names.insert(names.end(), handled.begin(), handled.end());
-                       return names;
-                     },
+                     [this] { return not_for_executors(); },
                      [this] { return dependencies_.numbers(); },
                      [this] { rounds_.ring(tell_retries); }},
       options.retries, options.rules, options.regex);
@@ -191,6 +190,34 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
       &curtain_});
   if (!options.node) duties_->begin(std::nullopt);  // there is nobody else
   make_rounds();                                    // whose first look asks whose duties they are
+}
+
+bool Service::serves(const std::string& source) const {
+  return (hall_ != nullptr && hall_->find(source) != nullptr) ||
+         std::ranges::find(consumed_.names, source) != consumed_.names.end();
+}
+
+/// What waits alive in the office is no task: it belongs to whoever handles its source, here, on
+/// another node, or when it is configured again. Asked for with every claim, looked up now and
+/// then.
+std::vector<std::string> Service::not_for_executors() {
+  auto names = hall_ == nullptr ? std::vector<std::string>{} : hall_->names();
+  names.insert(names.end(), consumed_.names.begin(), consumed_.names.end());
+  const TimePoint now = clock_.now();
+  const std::lock_guard lock(live_mutex_);
+  if (!live_seen_at_ || now < *live_seen_at_ || now >= *live_seen_at_ + look_at_live_again) {
+    if (const auto live = live_by_source(office_)) {
+      live_seen_at_ = now;
+      live_.clear();
+      for (const auto& each : *live) live_.push_back(each.first);
+    }
+  }
+  names.insert(names.end(), live_.begin(), live_.end());
+  return names;
+}
+
+Result<std::map<std::string, std::uint64_t>> Service::unserved() {
+  return left_behind(office_, [this](const std::string& source) { return serves(source); });
 }
 
 void Service::make_rounds() {

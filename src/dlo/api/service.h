@@ -95,6 +95,9 @@ class Service {
   /// Queues that could not be opened.
   [[nodiscard]] std::vector<Error> troubles() const;
 
+  /// How many messages wait in the office for sources that nobody runs here, by source.
+  [[nodiscard]] Result<std::map<std::string, std::uint64_t>> unserved();
+
   /// From now on these profiles decide, everywhere at once, and what is planned to be sent back
   /// goes by these redirects. Refused, with nothing changed, if a queue goes by a profile that is
   /// not among them.
@@ -122,11 +125,18 @@ class Service {
   [[nodiscard]] std::shared_ptr<const ProfileBook> rules_now() const;
   [[nodiscard]] std::vector<RedirectRule> redirects_now() const;
   void make_rounds();
+  /// Somebody here runs messages of that source, as they come or out of the office.
+  [[nodiscard]] bool serves(const std::string& source) const;
+  [[nodiscard]] std::vector<std::string> not_for_executors();
 
   void look_for_pauses();
 
   static constexpr std::size_t look_for_alerts = 3;  // of what is done now and then
   const ConsumedSources consumed_;
+  const Clock& clock_;
+  std::mutex live_mutex_;
+  std::optional<TimePoint> live_seen_at_;
+  std::vector<std::string> live_;       // sources of which messages wait, as last seen
   std::uint64_t seen_ = 0;              // the newest change that was looked at
   std::map<std::string, bool> pauses_;  // of consumed sources, as last seen
   DueTimer timer_;

@@ -10,6 +10,7 @@
 #include "dlo/api/body.h"
 #include "dlo/api/queue_settings.h"
 #include "dlo/core/spelling.h"
+#include "dlo/core/unserved.h"
 #include "dlo/json/writer.h"
 
 namespace dlo::api {
@@ -31,10 +32,16 @@ struct Source {
   std::optional<ConsumedSource> consumer{};
   std::uint64_t open = 0;
   std::uint64_t total = 0;
+  std::uint64_t live = 0;  // wait in the office for their next attempt
 
+  /// Nobody here runs what waits.
+  [[nodiscard]] bool is_unserved() const noexcept {
+    return live > 0 && queue == nullptr && !consumer;
+  }
   [[nodiscard]] const char* kind() const noexcept {
     if (queue != nullptr) return "queue";
     if (consumer) return "consumed";
+    if (live > 0) return "unserved";
     if (!relays.empty()) return "outbox";
     return collectors.empty() ? "reported" : "collected";
   }
@@ -46,8 +53,11 @@ Result<Sources> find_all(const Parts& parts) {
   if (!numbers) return numbers.error();
   Sources sources;
   for (const Tally& tally : numbers->tallies) {
-    if (is_live(tally.status)) continue;
     Source& source = sources[tally.source];
+    if (is_live(tally.status)) {
+      source.live += tally.count;
+      continue;
+    }
     source.total += tally.count;
     if (is_open(tally.status)) source.open += tally.count;
   }
@@ -136,6 +146,8 @@ Result<std::string> source_json(const std::string& name, const Source& source, c
   json.begin_object().member("source", name);
   json.member("kind", source.kind());
   json.member("open", source.open).member("total", source.total);
+  json.member("waiting", source.live);
+  if (source.is_unserved()) json.member("trouble", unserved_trouble(source.live));
   if (source.queue != nullptr) {
     const auto stats = source.queue->queue().stats(now);
     if (!stats) return stats.error();
@@ -254,9 +266,16 @@ HttpResponse test(const Parts& parts, const Request& request) {
     add(each.state == "working" && each.trouble.empty(),
         "Queue " + in_quotes(each.queue) + ", handled by " + each.handler + ": " + each.state +
             (each.trouble.empty() ? "." : ": " + each.trouble));
+    if (parts.consumed.may_send && each.state != "broker_down") {
+      const auto allowed = parts.consumed.may_send();
+      add(allowed.has_value(),
+          allowed ? "Copies and what is sent back can be sent to queues."
+                  : "Queue " + in_quotes(each.queue) + ": " + allowed.error().detail);
+    }
   }
+  if (source->is_unserved()) add(false, unserved_trouble(source->live) + ".");
   if (source->queue == nullptr && source->collectors.empty() && source->relays.empty() &&
-      !source->consumer) {
+      !source->consumer && source->live == 0) {
     add(true, "Others report what died of it; whether they still can, only they know.");
   }
   if (source->queue != nullptr) {
@@ -279,11 +298,11 @@ HttpResponse test(const Parts& parts, const Request& request) {
 
 template <typename Answer>
 Route route(std::string_view method, std::string_view pattern, Role role, const Parts& parts,
-            const Answer& answer) {
+            const Answer& answer, Lane lane = Lane::quick) {
   return {method,
           pattern,
           role,
-          Lane::quick,
+          lane,
           {},
           answering([parts, answer](const Request& request) { return answer(parts, request); })};
 }
@@ -300,7 +319,7 @@ std::vector<Route> source_routes(Office& office, QueueHall* hall, ListCollected 
             [](const Parts& at, const Request& request) { return pause(at, request, true); }),
       route("POST", "/v1/sources/{source}/resume", Role::operator_, parts,
             [](const Parts& at, const Request& request) { return pause(at, request, false); }),
-      route("POST", "/v1/sources/{source}/test", Role::reader, parts, test),
+      route("POST", "/v1/sources/{source}/test", Role::reader, parts, test, Lane::slow),
   };
 }
 

@@ -11,8 +11,9 @@
 namespace dlo::api {
 
 /// Where messages come from: queues of this server, queues of others that it handles, dead-letter
-/// queues of others that it drains, outbox tables whose rows it sends, and whoever reports dead
-/// letters.
+/// queues of others that it drains, outbox tables whose rows it sends, whoever reports dead
+/// letters, and those of which messages wait in the office although nobody runs them any more
+/// (left_behind.h).
 ///   GET  /v1/sources                  who has most to do first
 ///   GET  /v1/sources/{source}
 ///   POST /v1/sources/{source}/pause   nothing is handed out or handled; also resume

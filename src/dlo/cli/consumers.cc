@@ -6,6 +6,7 @@
 #ifdef DLO_WITH_RABBITMQ
 #include "dlo/broker/rabbitmq/rabbit_broker.h"
 #include "dlo/broker/rabbitmq/rabbit_publisher.h"
+#include "dlo/broker/rabbitmq/rabbit_rights.h"
 #include "dlo/cli/done_line.h"
 #include "dlo/cli/rabbitmq.h"
 #include "dlo/cli/retry_settings.h"
@@ -379,6 +380,13 @@ api::ConsumedSources consumed_sources(const Config& config, Consumers& consumers
   if (config.consumers.empty()) return sources;
   for (const ConsumerSettings& each : config.consumers) sources.names.push_back(each.source);
   sources.list = [&consumers] { return consumers.list(); };
+#ifdef DLO_WITH_RABBITMQ
+  sources.may_send = [&config]() -> Result<void> {
+    const auto server = rabbit_server(config);
+    if (!server) return server.error();
+    return may_send_to_queues(*server);
+  };
+#endif
   sources.pause = [&consumers](const std::string& source, bool paused) {
     consumers.pause(source, paused);
   };

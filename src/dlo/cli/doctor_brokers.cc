@@ -7,8 +7,14 @@
 namespace dlo::cli {
 namespace {
 
+/// Messages wait for it, and nobody runs them any more.
+bool is_unserved(const JsonValue& source) {
+  return text_of(source, "kind") == "unserved";
+}
+
 bool is_of_others(const JsonValue& source) {
-  return !member(source, "collectors").items.empty() || !member(source, "relays").items.empty() ||
+  return is_unserved(source) || !member(source, "collectors").items.empty() ||
+         !member(source, "relays").items.empty() ||
          member(source, "consumer").kind == JsonKind::object;
 }
 
@@ -23,6 +29,11 @@ std::string todo_for(const std::string& trouble, const std::string& name) {
 /// True: nothing is wrong with it.
 bool check_source(Findings& findings, Client& client, const JsonValue& source) {
   const std::string name = text_of(source, "source");
+  if (is_unserved(source)) {
+    findings.warn("source", name + ": " + text_of(source, "trouble"),
+                  "dlo source give-up " + name + ", or configure it again");
+    return false;
+  }
   if (is_true(source, "paused")) {
     findings.warn("broker", name + " is paused", "dlo source resume " + name);
     return false;

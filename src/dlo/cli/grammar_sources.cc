@@ -44,6 +44,10 @@ void add_source(const Grammar& grammar) {
      [](Context& c, const SourceArguments& a) { return source_pause(c, a, true); });
   on(grammar, one("resume", "Go on handing out"), arguments,
      [](Context& c, const SourceArguments& a) { return source_pause(c, a, false); });
+  auto* give_up =
+      one("give-up", "Make dead letters of what waits for a source that nobody runs any more");
+  give_up->add_flag("--yes", arguments->yes, "Do it; without it, only say how many they are");
+  on(grammar, give_up, arguments, source_give_up);
 }
 
 }  // namespace

@@ -21,11 +21,14 @@ int rule_simulate(Context& context, const RuleArguments& arguments);
 
 struct SourceArguments {
   std::string source;
+  bool yes = false;
 };
 int source_list(Context& context, const SourceArguments& arguments);
 int source_show(Context& context, const SourceArguments& arguments);
 int source_pause(Context& context, const SourceArguments& arguments, bool paused);
 int source_test(Context& context, const SourceArguments& arguments);
+/// What waits for a source that nobody runs any more becomes dead letters.
+int source_give_up(Context& context, const SourceArguments& arguments);
 
 struct MigrateArguments {
   bool dry_run = false;

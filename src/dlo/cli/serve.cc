@@ -25,6 +25,7 @@
 #include "dlo/cli/server_note.h"
 #include "dlo/cli/signals.h"
 #include "dlo/cli/verbs.h"
+#include "dlo/core/unserved.h"
 #include "dlo/engine/clock.h"
 #include "dlo/regex/re2_compiler.h"
 #include "dlo/server/http_server.h"
@@ -163,6 +164,15 @@ void run_until_stopped(Context& context, Signals& signals, Reloader& reloader, R
   heads.write();
 }
 
+/// Their source was renamed or taken out of the configuration, and they are still there.
+void warn_of_unserved(Context& context, api::Service& service) {
+  const auto left = service.unserved();
+  if (!left) return;  // whatever is wrong with the office is told elsewhere
+  for (const auto& [source, count] : *left) {
+    context.err << "dlo: Source " << source << ": " << unserved_trouble(count) << ".\n";
+  }
+}
+
 /// What was acknowledged, and where the queues of it are.
 struct Kept {
   const char* what = "";
@@ -233,6 +243,7 @@ int serve_office(Context& context, const ServeArguments& arguments, const Config
     context.err << "dlo: A queue could not be opened and is not served: " << trouble.detail << "\n";
   }
   warn_of_redirects(context, service);
+  warn_of_unserved(context, service);
   auto server = HttpServer::listen(options, [&service](HttpRequest request, ExchangePtr exchange) {
     service.handle(std::move(request), std::move(exchange));
   });

@@ -20,6 +20,7 @@ std::string path_of(const SourceArguments& arguments, const char* act = nullptr)
 /// a relay that does not send.
 std::string state_of(const JsonValue& source) {
   if (is_true(source, "paused")) return "paused";
+  if (text_of(source, "kind") == "unserved") return "unserved";
   const JsonValue& consumer = member(source, "consumer");
   const std::string working = text_of(consumer, "state");
   if (!working.empty() && working != "working") return working;
@@ -44,6 +45,7 @@ void print_troubles(Context& context, const std::vector<JsonValue>& sources) {
       if (trouble.empty()) return;
       context.err << printable(text_of(source, "source")) << ": " << printable(trouble) << "\n";
     };
+    say(source);
     say(member(source, "consumer"));
     for (const JsonValue& each : member(source, "collectors").items) say(each);
     for (const JsonValue& each : member(source, "relays").items) say(each);
@@ -55,6 +57,7 @@ Table table_of(const Context& context, const std::vector<JsonValue>& sources) {
                {"KIND"},
                {"OPEN", Align::right},
                {"TOTAL", Align::right},
+               {"WAITING", Align::right},
                {"READY", Align::right},
                {"LEASED", Align::right},
                {"OLDEST"},
@@ -62,8 +65,9 @@ Table table_of(const Context& context, const std::vector<JsonValue>& sources) {
                {"STATE", Align::left, false, colour_of_status}});
   for (const JsonValue& each : sources) {
     table.add({text_of(each, "source"), text_of(each, "kind"), text_of(each, "open"),
-               text_of(each, "total"), text_of(each, "ready"), text_of(each, "leased"),
-               when(context, time_of(each, "oldest")), text_of(each, "profile"), state_of(each)});
+               text_of(each, "total"), text_of(each, "waiting"), text_of(each, "ready"),
+               text_of(each, "leased"), when(context, time_of(each, "oldest")),
+               text_of(each, "profile"), state_of(each)});
   }
   return table;
 }
@@ -164,6 +168,34 @@ int source_test(Context& context, const SourceArguments& arguments) {
     }
   });
   return is_true(reply->value, "works") ? exit_ok : exit_error;
+}
+
+int source_give_up(Context& context, const SourceArguments& arguments) {
+  const auto client = connect(context, Need::act);
+  if (!client) return refuse(context, client.error());
+  const auto found = ask_for(**client, {"GET", path_of(arguments)});
+  if (!found) return refuse(context, found.error());
+  const std::uint64_t waiting = number_of(found->value, "waiting");
+  if (waiting == 0) {
+    context.err << "Nothing waits for " << printable(arguments.source) << ".\n";
+    return exit_nothing_matched;
+  }
+  if (!arguments.yes) {
+    context.err << waiting << " messages wait for " << printable(arguments.source)
+                << ". With --yes they become dead letters; nothing was changed.\n";
+    return exit_usage;
+  }
+  std::uint64_t dead = 0;
+  while (true) {
+    const auto reply = ask_for(**client, {"POST", path_of(arguments, "give-up"), "{}"});
+    if (!reply) return refuse(context, reply.error());
+    const std::uint64_t now = number_of(reply->value, "dead");
+    dead += now;
+    if (number_of(reply->value, "waiting") > 0 && now > 0) continue;
+    print_one(context, reply->value, "source",
+              [&] { context.out << dead << " are dead letters now\n"; });
+    return exit_ok;
+  }
 }
 
 }  // namespace dlo::cli

@@ -7,6 +7,7 @@
 #include "unit/api/asking.h"
 
 #include "dlo/broker/embedded/embedded_queues.h"
+#include "dlo/core/identity.h"
 
 namespace dlo::api {
 namespace {
@@ -229,6 +230,80 @@ TEST_F(ConsumedTest, ItIsPausedForTheNextServerTooAndTheTrailSaysSo) {
   EXPECT_TRUE(get("/v1/audit").says("source/payment_failed"));
   EXPECT_EQ(ask("POST", "/v1/sources/payment_failed/resume").at("paused"), "false");
   EXPECT_FALSE(noted());
+}
+
+class UnservedTest : public ConsumedTest {
+ protected:
+  /// As whoever handled its source left it.
+  void waits(const std::string& source, const std::string& id) {
+    auto message = std::make_shared<Message>();
+    message->source = source;
+    message->id = id;
+    message->payload = "{}";
+    auto record = std::make_shared<DeadLetter>();
+    record->message = message;
+    record->id = identify(*message);
+    record->status = Status::waiting;
+    record->failure.text = "Balance not found";
+    record->next_retry_at = clock_.now();
+    record->profile = "booking+safe";
+    const std::vector<Change> changes{Append{record, {}}};
+    must(office_.apply(changes));
+  }
+};
+
+TEST_F(UnservedTest, WhatWaitsForASourceThatIsGoneIsSeen) {
+  waits("old_name", "1");
+  waits("old_name", "2");
+  waits("payment_failed", "3");
+  const Told gone = get("/v1/sources/old_name");
+  EXPECT_EQ(gone.at("kind"), "unserved") << gone;
+  EXPECT_EQ(gone.at("waiting"), "2");
+  EXPECT_EQ(gone.at("total"), "0");
+  EXPECT_TRUE(gone.says("2 messages wait")) << gone;
+  EXPECT_EQ(ask("POST", "/v1/sources/old_name/test").at("works"), "false");
+  const Told served = get("/v1/sources/payment_failed");
+  EXPECT_EQ(served.at("kind"), "consumed") << served;
+  EXPECT_EQ(served.at("waiting"), "1");
+  EXPECT_FALSE(served.says("trouble")) << served;
+  const auto left = must(service_->unserved());
+  EXPECT_EQ(left, (std::map<std::string, std::uint64_t>{{"old_name", 2}}));
+}
+
+TEST_F(UnservedTest, ItIsGivenUpAndIsADeadLetterLikeOthers) {
+  waits("old_name", "1");
+  waits("old_name", "2");
+  EXPECT_EQ(say("POST", "/v1/sources/old_name/give-up", R"({"count":3})").status(), 409);
+  const Told done = say("POST", "/v1/sources/old_name/give-up", R"({"count":2})");
+  EXPECT_EQ(done.at("dead"), "2") << done;
+  EXPECT_EQ(done.at("waiting"), "0");
+  const Told now = get("/v1/sources/old_name");
+  EXPECT_EQ(now.at("kind"), "reported") << now;
+  EXPECT_EQ(now.at("open"), "2");
+  const Told list = get("/v1/dead-letters");
+  EXPECT_EQ(list.at("dead_letters.0.status"), "pending") << list;
+  EXPECT_EQ(list.at("dead_letters.0.reason"), "unserved") << list;
+  EXPECT_TRUE(get("/v1/audit").says("source/old_name"));
+  EXPECT_EQ(say("POST", "/v1/sources/old_name/give-up", "{}").at("dead"), "0") << "once";
+}
+
+TEST_F(UnservedTest, WhatIsRunHereIsNotGivenUp) {
+  waits("payment_failed", "1");
+  const Told refused = say("POST", "/v1/sources/payment_failed/give-up", "{}");
+  EXPECT_EQ(refused.status(), 409) << refused;
+  EXPECT_EQ(get("/v1/sources/payment_failed").at("waiting"), "1");
+}
+
+TEST_F(ConsumedTest, ItsTestSaysIfItMayNotSend) {
+  options_.consumed.may_send = [] {
+    return Result<void>(Error{Code::refused, "test", "no right to write"});
+  };
+  service_.reset();
+  queues_.reset();
+  start();
+  const Told tested = ask("POST", "/v1/sources/payment_failed/test");
+  EXPECT_EQ(tested.at("works"), "false") << tested;
+  EXPECT_TRUE(tested.says("no right to write")) << tested;
 }
 
 }  // namespace
