@@ -237,7 +237,7 @@ void Service::make_rounds() {
   }
   // A processor does that itself.
   if (!retries_->runs()) {
-    duties.push_back(taking_back_ended(depending_, retries_->take_back_after()));
+    duties.push_back(taking_back_ended(depending_, retries_->take_back_after(), nullptr));
   }
   rounds_.start(std::move(duties));
 }

@@ -48,6 +48,14 @@ class DueTimer {
     moved_.notify_all();
   }
 
+  /// The clock may have been set: whoever waits looks at it again.
+  void look_again() {
+    {
+      const std::lock_guard lock(mutex_);
+    }  // whoever has looked is waiting by now
+    moved_.notify_all();
+  }
+
   /// The office is about to be asked.
   void begin() {
     const std::lock_guard lock(mutex_);

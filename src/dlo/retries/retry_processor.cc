@@ -57,6 +57,7 @@ RetryProcessor::RetryProcessor(const Parts& parts, RetryOptions options,
     : options_(std::move(options)),
       office_(parts.office),
       source_(office_, source_options(parts, options_)),
+      timer_(parts.timer),
       clock_(parts.clock) {
   processor_ = std::make_unique<Processor>(
       ProcessorParts{source_, office_, std::move(rules), parts.executors.table(), parts.clock,
@@ -72,7 +73,7 @@ void RetryProcessor::start() {
   if (running_.exchange(true)) return;
   thread_ = std::thread([this] { processor_->run(std::stop_token{}); });
   rounds_ = std::make_unique<Rounds>(clock_);
-  rounds_->start({taking_back_ended(office_, options_.take_back_after)});
+  rounds_->start({taking_back_ended(office_, options_.take_back_after, &timer_)});
 }
 
 StopReport RetryProcessor::stop() {

@@ -25,7 +25,8 @@ struct RetryOptions {
   Millis lease_for{30'000};
   Millis timeout{0};     // of one run; 0: none
   Millis grace{10'000};  // for what runs when it is stopped
-  /// How often to look for leases of others that have ended, at least.
+  /// How often, at least, to look for leases of others that have ended, and whether the clock was
+  /// set past what is scheduled.
   Millis take_back_after = std::chrono::hours{1};
   /// Sources whose own workers run what is due there.
   std::function<std::vector<std::string>()> without{};
@@ -78,6 +79,7 @@ class RetryProcessor {
   OfficeSource source_;
   std::unique_ptr<Processor> processor_;
   std::unique_ptr<Rounds> rounds_;  // while it runs
+  DueTimer& timer_;
   const Clock& clock_;
   std::atomic<bool> running_{false};
   std::thread thread_;

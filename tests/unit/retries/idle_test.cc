@@ -7,15 +7,15 @@
 namespace dlo::testing {
 namespace {
 
-/// Time stands still. Whoever waits for a moment that is far away waits for a call alone, so while
-/// `asleep` threads do so nothing but a call can wake them.
+/// Time stands still, unless somebody sets it. Whoever waits for a moment that is far away waits
+/// for a call alone, so while `asleep` threads do so nothing but a call can wake them.
 class StandingClock final : public Clock {
  public:
-  [[nodiscard]] TimePoint now() const noexcept override { return noon; }
+  [[nodiscard]] TimePoint now() const noexcept override { return noon + ahead.load(); }
   [[nodiscard]] std::chrono::nanoseconds ticks() const noexcept override { return Millis{0}; }
   void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
                   TimePoint deadline) const override {
-    if (deadline < noon + 30min) {
+    if (deadline < now() + 30min) {
       cv.wait_for(lock, std::chrono::microseconds{200});
       return;
     }
@@ -24,6 +24,7 @@ class StandingClock final : public Clock {
     --asleep;
   }
   mutable std::atomic<int> asleep{0};
+  std::atomic<Millis> ahead{Millis{0}};
 };
 
 class IdleProcessor : public ::testing::Test {
@@ -94,6 +95,23 @@ TEST_F(IdleProcessor, TheyGoToSleepAgainWhenEverythingHasRun) {
   report("now", "immediate");
   EXPECT_TRUE(eventually([&] { return runs == 3; }));
   EXPECT_TRUE(all_asleep()) << clock.asleep << " of " << watchful_threads;
+  EXPECT_TRUE(processor->stop().clean());
+}
+
+// As where a machine slept: no time has passed for whoever waits, and yet it is three hours later.
+TEST_F(IdleProcessor, WhoSleepsHearsSoonThatTheClockWasSetPastWhatIsScheduled) {
+  executors.set(
+      "llamaindex",
+      std::make_shared<FunctionHandler>([](const Message&, const RunContext&) { return works(); }),
+      {});
+  const RecordId id = report("later", "fixed base=2h");
+  RetryOptions options;
+  options.take_back_after = 5s;
+  auto processor = must(RetryProcessor::make({office, timer, shelf, executors, clock}, options));
+  processor->start();
+  ASSERT_TRUE(eventually([&] { return clock.asleep == watchful_threads - 1; })) << clock.asleep;
+  clock.ahead = 3h;
+  EXPECT_TRUE(eventually([&] { return must(office.get(id)).record.status == Status::resolved; }));
   EXPECT_TRUE(processor->stop().clean());
 }
 
