@@ -67,6 +67,10 @@ class WaitingWriter final : public RecordWriter {
   [[nodiscard]] std::optional<KnownRecord> record_of(const Delivery& delivery) override {
     return source_.record_of(delivery);
   }
+  void overruled(const RecordId& id, std::vector<Attempt> attempts, TimePoint now) override {
+    source_.overruled(id, std::move(attempts), now);
+  }
+  void circuit_closed() override { source_.circuit_closed(); }
   [[nodiscard]] bool is_office() const noexcept override { return true; }
 
  private:
