@@ -9,9 +9,8 @@ import unittest
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 PROMISES = range(1, 58)
 ELSEWHERE = {
-    30: "advice, not behaviour: the table of strategies in docs/retries.md",
+    30: "advice, not behaviour: looked for in docs/retries.md below",
     52: "the web page: the issue of the user interface",
-    53: "alerts on exhausted tasks reach people: the issue of notifications",
     57: "incident management: the issue of notifications",
 }
 
@@ -40,6 +39,17 @@ class Promises(unittest.TestCase):
         told = promises_in_tests() | ELSEWHERE.keys()
         missing = [number for number in PROMISES if number not in told]
         self.assertEqual(missing, [])
+
+    def test_the_advice_which_strategy_to_take_is_given(self):  # S2-30
+        advice = {}
+        for line in (TESTS.parent / "docs/retries.md").read_text(encoding="utf-8").splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if len(cells) == 3:
+                advice[cells[0].strip("`")] = cells[2]
+        self.assertIn("must not be lost", advice["automatic"])
+        self.assertIn("mixture", advice["selective"])
+        self.assertIn("decides case by case", advice["manual"])
+        self.assertIn("tests, and whoever retries by themselves", advice["disabled"])
 
 
 if __name__ == "__main__":

@@ -72,6 +72,15 @@ TEST_F(EventsTest, TellsOfDeadLettersAndOfActsOnGroupsJobsAndQueues) {
   EXPECT_EQ(asked->answer().content_type, "text/event-stream");
 }
 
+TEST_F(EventsTest, ATaskWhoseRetriesAreUsedUpIsToldOfWhenThatHappens) {  // S2-53
+  const auto asked = listen("?types=dead_letter");
+  const Told kept = say("POST", "/v1/dead-letters",
+                        R"({"source":"workflows","profile":"workflow","task":{},"task_id":"wf_1",)"
+                        R"("error":"timeout","max_retries":0})");
+  ASSERT_TRUE(hears(*asked, "\"id\":\"" + kept.at("id"))) << asked->so_far();
+  EXPECT_TRUE(hears(*asked, "\"status\":\"exhausted\"")) << asked->so_far();
+}
+
 TEST_F(EventsTest, ADeathIsToldOnceThoughTheAuditTrailHasItToo) {
   const auto asked = listen();
   dead(R"("id":"m-1")");
