@@ -9,6 +9,7 @@
 #include "dlo/api/body.h"
 #include "dlo/api/group_words.h"
 #include "dlo/api/lookup.h"
+#include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
 
@@ -80,8 +81,7 @@ HttpResponse replay_one(const JobParts& parts, const Request& request) {
 HttpResponse act_on_group(const JobParts& parts, const Request& request, std::string_view act) {
   const auto group = find_group(parts.office, request);
   if (!group) return problem_of(group.error());
-  // What is closed stays as it is: only a restore is about that.
-  const std::string which = act == "restore" ? "" : " status:open";
+  const std::string which = is_about_open(act) ? " status:open" : "";
   return as_job(parts, request, act,
                 R"("query":"group:)" + to_string(group->fingerprint) + which + "\"");
 }

@@ -23,6 +23,10 @@ std::optional<Act> parse_act(std::string_view text) noexcept {
   return std::nullopt;
 }
 
+bool is_about_open(std::string_view act) noexcept {
+  return parse_act(act) != Act::restore;
+}
+
 Status target_of(Act act, Status former) noexcept {
   switch (act) {
     case Act::resolve:

@@ -24,6 +24,10 @@ enum class Act : std::uint8_t {
 [[nodiscard]] std::string_view name_of(Act act) noexcept;
 [[nodiscard]] std::optional<Act> parse_act(std::string_view text) noexcept;
 
+/// Whether an act (`replay` as well) on many that are chosen without naming a status is about the
+/// open ones: what is closed stays as it is. Only a restore is about that.
+[[nodiscard]] bool is_about_open(std::string_view act) noexcept;
+
 /// Where an act leads; a restore leads to the status the record had before it was closed, and what
 /// only changes a record (tag, repair, regroup) leaves it where it is.
 [[nodiscard]] Status target_of(Act act, Status former) noexcept;

@@ -52,6 +52,14 @@ TEST(Acts, LeadWhereTheyShouldAndHaveNamesThatReadBack) {
   EXPECT_EQ(parse_act("explode"), std::nullopt);
 }
 
+TEST(Acts, OnManyAreAboutOpenOnesButForARestore) {
+  for (const char* act : {"resolve", "archive", "discard", "retry", "tag", "repair", "regroup",
+                          "quarantine", "replay"}) {
+    EXPECT_TRUE(is_about_open(act)) << act;
+  }
+  EXPECT_FALSE(is_about_open("restore"));
+}
+
 TEST(Replays, AreForDeadLettersThatWaitForNobody) {
   for (const Status status : all_statuses()) {
     const bool waits = status == Status::pending || status == Status::exhausted;
