@@ -95,6 +95,8 @@ struct Publication {
   /// It died here and is sent again: if a death holds its key, it goes past that hold, out of the
   /// order of its key, and the others wait on.
   bool past_hold = false;
+  /// Its id never means another message: a queue remembers it for longer.
+  bool replay = false;
 };
 
 struct PublishAnswer {

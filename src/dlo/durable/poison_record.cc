@@ -2,7 +2,6 @@
 
 #include "dlo/core/identity.h"
 #include "dlo/core/redact.h"
-#include "dlo/core/replay_id.h"
 #include "dlo/engine/record.h"
 
 namespace dlo {
@@ -69,8 +68,9 @@ Publication replay_of(const RecordDetail& detail, const Counters& counters) {
   Publication publication;
   publication.message = std::make_shared<const Message>(std::move(copy));
   // The same replay sent twice, after a crash between publish and mark, is dropped by the queue.
-  publication.dedupe_id = std::string(replay_id_prefix) + ":" + to_string(record.id) + ":" +
-                          std::to_string(record.occurrence);
+  publication.dedupe_id =
+      "dlo-replay:" + to_string(record.id) + ":" + std::to_string(record.occurrence);
+  publication.replay = true;
   publication.counters = counters;
   return publication;
 }

@@ -8,7 +8,6 @@
 #include "dlo/core/identity.h"
 #include "dlo/core/profile.h"
 #include "dlo/core/redirect.h"
-#include "dlo/core/replay_id.h"
 #include "dlo/core/spelling.h"
 
 namespace dlo {
@@ -38,9 +37,8 @@ namespace {
 /// The same each time one replay is sent, and never that of another one: a message may die again
 /// under its old id with counters that begin anew, also after its record was removed.
 std::string replay_id_of(const DeadLetter& record) {
-  return std::string(replay_id_prefix) + "-" + to_string(record.id) + "-" +
-         std::to_string(record.number) + "-" + std::to_string(record.occurrence) + "-" +
-         std::to_string(record.counters.replay);
+  return "dlo-replay-" + to_string(record.id) + "-" + std::to_string(record.number) + "-" +
+         std::to_string(record.occurrence) + "-" + std::to_string(record.counters.replay);
 }
 
 }  // namespace
@@ -70,6 +68,7 @@ Publication replay_of(const RecordDetail& detail, const std::string& target, con
   if (before.replay > 0) --before.replay;  // after_replay counts it
   publication.counters = after_replay(before, count);
   publication.dedupe_id = replay_id_of(record);
+  publication.replay = true;
   publication.message = std::move(message);
   return publication;
 }

@@ -209,13 +209,14 @@ TEST(Restart, AReplayThatIsSentAgainDaysLaterIsStillARepeat) {
   options.dedupe_window = 10min;
   Shop shop(options);
   shop.open();
+  const std::string replay = "a replay";
   const auto is_repeat = [&](const std::string& id, TimePoint now) {
     Publication one;
     one.message = std::make_shared<const Message>(Message{.id = "m"});
     one.dedupe_id = id;
+    one.replay = id == replay;
     return must(shop.queue->publish({&one, 1}, now)).front().duplicate;
   };
-  const std::string replay = "dlo-replay-1-1-1-1";
   EXPECT_FALSE(is_repeat(replay, noon));
   EXPECT_FALSE(is_repeat("daily report", noon));
   const TimePoint back = noon + 48h;

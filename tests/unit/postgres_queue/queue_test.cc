@@ -141,6 +141,28 @@ TEST_F(PostgresQueueOf, IdsAreForgottenWhenTheirWindowIsOver) {
   EXPECT_GE(left.front().number(0), 60);
 }
 
+// Whoever was killed in the middle of one sends it again when a server is there again: that may be
+// long after the window.
+TEST_F(PostgresQueueOf, AReplayIsARepeatDaysAfterItsWindow) {
+  auto options = named("again");
+  options.dedupe_window = 1min;
+  const auto again = must(queues_->declare(options));
+  const auto repeats = [&](const std::string& id, bool replay, Millis later) {
+    Publication one = a_message("m");
+    one.dedupe_id = id;
+    one.replay = replay;
+    return must(again->publish({&one, 1}, noon + later)).front().duplicate;
+  };
+  EXPECT_FALSE(repeats("r", true, 0s));
+  EXPECT_FALSE(repeats("s", false, 0s));
+  for (int n = 0; n < 300; ++n) repeats("other-" + std::to_string(n), false, 2min);  // tidied
+  EXPECT_TRUE(repeats("r", true, 72h));
+  EXPECT_FALSE(repeats("s", false, 72h)) << "a sender's id ends with its window";
+  EXPECT_TRUE(repeats("r", true, 73h)) << "a repeat does not begin it anew";
+  for (int n = 0; n < 300; ++n) repeats("late-" + std::to_string(n), false, 200h);
+  EXPECT_FALSE(repeats("r", true, 201h)) << "it is not kept for ever";
+}
+
 TEST_F(PostgresQueueOf, ALargeBatchIsOneTransaction) {
   std::vector<Publication> batch;
   for (int n = 0; n < 9'000; ++n) {

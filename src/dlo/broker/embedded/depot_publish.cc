@@ -4,7 +4,6 @@
 
 #include "dlo/broker/embedded/depot.h"
 #include "dlo/broker/moments.h"
-#include "dlo/core/replay_id.h"
 #include "dlo/journal/crc32c.h"
 
 namespace dlo::embedded {
@@ -59,8 +58,7 @@ void Depot::encode(const QueueRecord& queue, std::span<const Publication> messag
     }
     if (options.dedupe_window > Millis{0} && !messages[i].dedupe_id.empty()) {
       tail.dedupe = digest_of(messages[i].dedupe_id);
-      const bool replay = messages[i].dedupe_id.starts_with(replay_id_prefix);
-      in.whose = replay ? DedupeBook::Whose::replay : DedupeBook::Whose::sender;
+      in.whose = messages[i].replay ? DedupeBook::Whose::replay : DedupeBook::Whose::sender;
     }
   }
   // The text has stopped growing: views of it hold.

@@ -33,10 +33,11 @@ BEGIN
   stands := drawn;
   IF cardinality(the_ids) > 0 THEN
     INSERT INTO dedupe AS d(queue, id, at, place)
-    SELECT the_queue, t.id, the_now, drawn[t.i]
+    SELECT the_queue, t.id, the_now + CASE WHEN octet_length(t.id) > 16 THEN 604800000 ELSE 0 END,
+      drawn[t.i]
     FROM unnest(the_ids) WITH ORDINALITY AS t(id, i) WHERE t.id <> '' ORDER BY t.id
     ON CONFLICT (queue, id) DO UPDATE SET at = EXCLUDED.at, place = EXCLUDED.place
-      WHERE d.at <= EXCLUDED.at - the_window;
+      WHERE octet_length(d.id) <= 16 AND d.at <= EXCLUDED.at - the_window;
     stands := ARRAY(
       SELECT coalesce(d.place, drawn[t.i])
       FROM unnest(the_ids) WITH ORDINALITY AS t(id, i)

@@ -28,10 +28,10 @@ const std::string drop_expired = "SELECT drop_expired($1::integer, $2, $3)";
 constexpr std::size_t most_messages_at_once = 4'000;
 constexpr std::uint64_t most_bytes_at_once = 32U << 20U;
 
-std::string known_by(std::string_view dedupe_id) {
-  if (dedupe_id.empty()) return {};
-  const Digest digest = sha256(dedupe_id);
-  return {digest.begin(), digest.begin() + 16};
+/// One byte more says that it is a replay's, which is remembered for longer.
+std::string known_by(const Publication& publication) {
+  const Digest digest = sha256(publication.dedupe_id);
+  return {digest.begin(), digest.begin() + (publication.replay ? 17 : 16)};
 }
 
 /// Arrays in step, as `publish` takes them.
@@ -98,7 +98,7 @@ struct PostgresQueue::Batch {
     }
     to.envelopes.push_back(encode_envelope(message, enqueued, false, undecodable));
     to.payloads.push_back(message.payload.value_or(""));
-    to.ids.push_back(remembers ? known_by(publication.dedupe_id) : std::string());
+    to.ids.push_back(remembers ? known_by(publication) : std::string());
     to.bytes += weight;
     to.has_keys = to.has_keys || to.keys.back() != 0;
     to.has_counts = to.has_counts || counters != Counters{};

@@ -20,7 +20,8 @@ namespace {
 // tallies   What came and went, and how many are where. A connection adds to the row of its slot,
 //           so that no row is everybody's; readers add the slots up.
 // holds     Keys whose head died and holds its followers.
-// dedupe    Which ids were taken lately, by 16 bytes of their SHA-256.
+// dedupe    Which ids were taken lately, by 16 bytes of their SHA-256. Those of replays have 17 and
+//           are kept a week longer: whoever was killed in one may come back after the window.
 // holders   Programs that have leases. Each keeps an advisory lock of its number while it lives.
 //
 // Settled rows are deleted at once, a batch at a time: vacuum comes often and finds little.
@@ -122,7 +123,7 @@ const std::string& functions() {
 
 Holding queue_holding(const std::string& schema) {
   static const std::array<Step, 2> steps{
-      {{1, "queues", tables}, {2, "rows are found by what names them", functions()}}};
+      {{1, "queues", tables}, {3, "ids of replays are kept for longer", functions()}}};
   return {schema, "queues", steps};
 }
 
