@@ -18,12 +18,14 @@ void write_keys(JsonWriter& json, const JobPreview& preview) {
   json.end_array().end_object();
 }
 
-/// How far it is, for people and programs.
+}  // namespace
+
 void write_progress(JsonWriter& json, const Job& job, const JobProgress& progress) {
   const JobCounts& counts = progress.counts;
   json.key("progress").begin_object();
   json.member("ok", counts.ok).member("changed", counts.changed);
   json.member("refused", counts.refused).member("total", counts.total());
+  json.member("planned", progress.planned).key("freezing").boolean(progress.freezing);
   if (job.spec.replay) {
     json.member("looped", counts.looped).member("verified", counts.verified);
     json.member("presumed", counts.presumed).member("returned", counts.returned);
@@ -37,8 +39,6 @@ void write_progress(JsonWriter& json, const Job& job, const JobProgress& progres
   json.end_object();
 }
 
-}  // namespace
-
 void write_preview(JsonWriter& json, const Job& job, const JobPreview& preview,
                    const ReplayTargets& targets) {
   json.key("preview").begin_object().member("count", preview.count);
@@ -46,6 +46,11 @@ void write_preview(JsonWriter& json, const Job& job, const JobPreview& preview,
   if (preview.takes) {
     json.member("takes_ms", static_cast<std::uint64_t>(preview.takes->count()));
   }
+  json.key("reasons").begin_array();
+  for (const auto& [reason, count] : preview.reasons) {
+    json.begin_object().member("reason", reason).member("count", count).end_object();
+  }
+  json.end_array();
   if (!preview.targets.empty()) {
     json.key("targets").begin_array();
     for (const auto& [direction, count] : preview.targets) {

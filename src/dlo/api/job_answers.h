@@ -15,6 +15,9 @@ namespace dlo::api {
 [[nodiscard]] HttpResponse answer_with(const JobParts& parts, const Request& request,
                                        const Job& job, bool with_preview);
 
+/// The member `progress`: how far it is, for people and programs.
+void write_progress(JsonWriter& json, const Job& job, const JobProgress& progress);
+
 /// The member `preview`. A target that nothing can be sent to has a `problem`, one that a redirect
 /// rule named that rule.
 void write_preview(JsonWriter& json, const Job& job, const JobPreview& preview,

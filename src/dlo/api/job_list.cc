@@ -9,6 +9,7 @@
 
 #include "dlo/api/answers.h"
 #include "dlo/api/curtain.h"
+#include "dlo/api/job_answers.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
 
@@ -61,13 +62,27 @@ Result<JobFilter> read_filter(const Request& request) {
   return filter;
 }
 
+/// A job of a list: what it is, and how far.
+Result<std::string> row_of(JobBook& book, const Job& shown) {
+  const auto progress = book.progress(shown.id);
+  if (!progress) return progress.error();
+  JsonWriter json;
+  json.begin_object();
+  write_members(json, shown);
+  write_progress(json, shown, *progress);
+  json.end_object();
+  return json.take();
+}
+
 HttpResponse list_page(JobBook& book, const JobFilter& filter, const Request& request) {
   const auto page = book.list(filter);
   if (!page) return problem_of(page.error());
   JsonWriter json;
   json.begin_object().key("jobs").begin_array();
   for (const Job& job : page->jobs) {
-    json.raw(to_json(curtain_of(request).hidden(job, request.actor)));
+    const auto row = row_of(book, curtain_of(request).hidden(job, request.actor));
+    if (!row) return problem_of(row.error());
+    json.raw(*row);
   }
   json.end_array().key("next");
   if (page->next.empty()) {
@@ -106,7 +121,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (!page) return fail(page.error());
     if (left_) *left_ -= std::min(*left_, page->jobs.size());
     std::string lines;
-    for (const Job& job : page->jobs) lines += to_json(curtain_.hidden(job, actor_)) + "\n";
+    for (const Job& job : page->jobs) {
+      const auto row = row_of(book_, curtain_.hidden(job, actor_));
+      if (!row) return fail(row.error());
+      lines += *row + "\n";
+    }
     const Room room = exchange_->write(lines);
     const bool over = page->next.empty() || (left_ && *left_ == 0);
     if (room == Room::gone || over) return exchange_->end();

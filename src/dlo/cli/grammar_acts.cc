@@ -87,7 +87,8 @@ void add_replay(const Grammar& grammar) {
                       "What is not back after this counts as cured; 1m unless said otherwise");
   command->add_option("--max-replays", arguments->max_replays,
                       "Quarantine what was sent this often before");
-  command->add_flag("--quarantined-too", arguments->quarantined_too);
+  command->add_flag("--quarantined-too", arguments->quarantined_too,
+                    "Those too that were set aside: by hand, by the loop guard, after a crash");
   command->add_flag("--again", arguments->again,
                     "Those too that were sent back and whose outcome is still awaited");
   command->add_option("--strip,--strip-header", arguments->strip, "Headers to leave out")

@@ -61,7 +61,20 @@ std::string describe(const Reply& planned) {
          text_of(preview, "count") + " dead letters" + target_of(job);
 }
 
-void print_plan(Context& context, const Reply& planned) {
+/// Where they go and why they died, for whoever only wants to know.
+void print_shares(Context& context, const JsonValue& preview) {
+  for (const JsonValue& each : member(preview, "targets").items) {
+    if (each.find("redirect") != nullptr || each.find("problem") != nullptr) continue;
+    context.err << "  target " << printable(text_of(each, "target")) << ": "
+                << text_of(each, "count") << "\n";
+  }
+  for (const JsonValue& each : member(preview, "reasons").items) {
+    context.err << "  reason " << printable(text_of(each, "reason")) << ": "
+                << text_of(each, "count") << "\n";
+  }
+}
+
+void print_plan(Context& context, const Reply& planned, bool in_detail) {
   const JsonValue& job = member(planned.value, "job");
   const JsonValue& preview = member(planned.value, "preview");
   context.err << "Plan: " << describe(planned) << ".\n";
@@ -71,9 +84,10 @@ void print_plan(Context& context, const Reply& planned) {
   } else {
     context.err << "  query  " << printable(text_of(job, "query")) << "\n";
   }
+  if (in_detail) print_shares(context, preview);
   if (const auto takes = number_of(preview, "takes_ms"); takes > 0) {
-    context.err << "  takes  about " << duration_text(Millis{takes}) << " at "
-                << text_of(job, "rate") << " a second\n";
+    context.err << (is_true(preview, "at_least") ? "  takes  at least " : "  takes  about ")
+                << duration_text(Millis{takes}) << " at " << text_of(job, "rate") << " a second\n";
   }
   if (const auto followers = number_of(member(preview, "keys"), "followers"); followers > 0) {
     context.err << "  keys   " << text_of(member(preview, "keys"), "count") << ", " << followers
@@ -105,8 +119,9 @@ struct Sight {
   std::string state;
   std::string problem;
   std::uint64_t done = 0;
-  std::uint64_t total = 0;
-  std::string words;  // "ok 12, changed 1"
+  std::optional<std::uint64_t> total;  // empty: not known yet
+  std::uint64_t written = 0;           // ... but so many at least
+  std::string words;                   // "ok 12, changed 1"
   bool flawless = true;
 };
 
@@ -117,6 +132,8 @@ Sight sight_of(const Reply& reply) {
   sight.state = text_of(job, "state");
   sight.problem = text_of(job, "problem");
   sight.done = number_of(progress, "total");
+  sight.written = number_of(progress, "planned");
+  sight.total = size_of_job(progress);
   for (const JsonMember& each : progress.members) {
     if (each.name == "returned_to") {  // "20 came back as group G"
       for (const JsonValue& to : each.value.items) {
@@ -131,7 +148,8 @@ Sight sight_of(const Reply& reply) {
     if (each.name == "blocked") sight.words += ", waits: " + printable(each.value.text());
     if (each.value.kind != JsonKind::number || each.name == "taken") continue;
     const auto count = each.value.to_uint64().value_or(0);
-    if (each.name == "total" || (count == 0 && each.name != "ok")) continue;
+    const bool size = each.name == "total" || each.name == "planned";
+    if (size || (count == 0 && each.name != "ok")) continue;
     sight.words += (sight.words.empty() ? "" : ", ") + each.name + " " + std::to_string(count);
     const bool fine = each.name == "ok" || each.name == "verified" || each.name == "presumed";
     if (!fine) sight.flawless = false;
@@ -140,7 +158,12 @@ Sight sight_of(const Reply& reply) {
 }
 
 std::string bar(const Sight& sight, double rate, std::size_t width) {
-  const std::uint64_t total = std::max(sight.total, sight.done);
+  if (!sight.total) {
+    const std::string so_far = sight.done > 0 ? std::to_string(sight.done) + " done, "
+                                              : std::to_string(sight.written) + " written down, ";
+    return cut(so_far + "their number is not known yet", width - 1);
+  }
+  const std::uint64_t total = *sight.total;
   const std::uint64_t percent = total == 0 ? 100 : sight.done * 100 / total;
   std::string text;
   if (width > 80) {
@@ -166,6 +189,15 @@ int report(Context& context, const std::string& id, const Reply& reply, bool sil
     });
   }
   if (!sight.problem.empty()) context.err << "dlo: " << printable(sight.problem) << "\n";
+  if (number_of(member(reply.value, "progress"), "refused") > 0 && !silent) {
+    const bool replay = text_of(member(reply.value, "job"), "act") == "replay";
+    context.err << "Refused is what cannot be done in the state it is in"
+                << (replay
+                        ? " (what is quarantined goes only with --quarantined-too, what was sent "
+                          "and is awaited only with --again)"
+                        : "")
+                << ": dlo job items " << id << " --outcome refused\n";
+  }
   if (sight.state == "paused") {
     context.err << "It is paused; dlo job resume " << id << " goes on.\n";
     return exit_partial;
@@ -175,6 +207,19 @@ int report(Context& context, const std::string& id, const Reply& reply, bool sil
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> size_of_job(const JsonValue& progress) {
+  if (progress.find("planned") == nullptr) return std::nullopt;  // an older server
+  const std::uint64_t planned = number_of(progress, "planned");
+  const bool known = !is_true(progress, "freezing") && number_of(progress, "total") <= planned;
+  return known ? std::optional(planned) : std::nullopt;
+}
+
+std::string extent_of_job(const JsonValue& progress) {
+  const std::string done = text_of(progress, "total");
+  if (const auto size = size_of_job(progress)) return done + "/" + std::to_string(*size);
+  return is_true(progress, "freezing") ? done + "/>=" + text_of(progress, "planned") : done;
+}
 
 std::string duration_text(Millis length) {
   if (length < Millis{1'000}) return "1s";
@@ -205,20 +250,20 @@ void print_job_answer(Context& context, const Reply& reply, const std::function<
 }
 
 int watch_job(Context& context, Client& client, const std::string& id, bool silent) {
-  auto last = ask_for(client, {"GET", job_path(id) + "?preview=true"});
+  auto last = ask_for(client, {"GET", job_path(id)});
   if (!last) return refuse(context, last.error());
   Sight sight = sight_of(*last);
   const std::uint64_t begun = sight.done;
-  const std::uint64_t total = sight.done + number_of(member(last->value, "preview"), "count");
   refresh(context);
-  const TimePoint since = context.now;
+  TimePoint since = context.now;
   while (!is_over(sight.state) && sight.state != "paused" && context.pause) {
     context.pause(between_looks);
     last = ask_for(client, {"GET", job_path(id)});
     if (!last) return refuse(context, last.error());
     sight = sight_of(*last);
-    sight.total = total;
     refresh(context);
+    if (!sight.total)
+      since = context.now;  // a rate is of what is done, not of what is written down
     const double seconds =
         std::max(0.001, static_cast<double>((context.now - since).count()) / 1000);
     if (context.width > 0) {
@@ -253,7 +298,7 @@ int run_job(Context& context, Client& client, const std::string& body, const Job
     const bool told = will.silent || context.format == Format::id;
     if (!told) print_job_answer(context, reply, [] {});
   };
-  print_plan(context, *planned);
+  print_plan(context, *planned, will.dry_run);
   const JsonValue& preview = member(planned->value, "preview");
   const std::uint64_t count = number_of(preview, "count");
   const bool empty = count == 0 && !is_true(preview, "at_least");

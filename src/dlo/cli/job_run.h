@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "dlo/cli/client.h"
@@ -33,6 +34,12 @@ int watch_job(Context& context, Client& client, const std::string& id, bool sile
 
 /// An answer about a job, as the format asks; `people` says it in words.
 void print_job_answer(Context& context, const Reply& reply, const std::function<void()>& people);
+
+/// How many a job is about, by the `progress` of an answer. Empty as long as its set is not written
+/// down to the end, and of jobs that were planned by an older version.
+[[nodiscard]] std::optional<std::uint64_t> size_of_job(const JsonValue& progress);
+/// "12/500"; "0/>=10000" while nobody knows how many they are.
+[[nodiscard]] std::string extent_of_job(const JsonValue& progress);
 
 /// "2m 5s".
 [[nodiscard]] std::string duration_text(Millis length);

@@ -39,14 +39,16 @@ int list_jobs(Context& context, Client& client, const JobListArguments& argument
     Table table({{"JOB"},
                  {"STATE", Align::left, false, colour_of_status},
                  {"ACT"},
+                 {"DONE", Align::right},
                  {"PLANNED"},
                  {"ENDED"},
                  {"BY"},
                  {"QUERY", Align::left, true}});
     for (const JsonValue& job : jobs) {
       table.add({text_of(job, "id"), text_of(job, "state"), text_of(job, "act"),
-                 when(context, time_of(job, "created_at")), when(context, time_of(job, "ended_at")),
-                 text_of(job, "created_by"), text_of(job, "query")});
+                 extent_of_job(member(job, "progress")), when(context, time_of(job, "created_at")),
+                 when(context, time_of(job, "ended_at")), text_of(job, "created_by"),
+                 text_of(job, "query")});
     }
     return table;
   });
@@ -74,7 +76,13 @@ void print_job(Context& context, const JsonValue& answer) {
   for (const JsonMember& each : member(answer, "progress").members) {
     context.out << each.name << " " << each.value.raw << "  ";
   }
-  context.out << "\nleft             " << text_of(member(answer, "preview"), "count") << "\n";
+  const JsonValue& preview = member(answer, "preview");
+  const auto size = size_of_job(member(answer, "progress"));
+  context.out << "\nleft             "
+              << (size ? std::to_string(*size - number_of(member(answer, "progress"), "total"))
+                       : (is_true(preview, "at_least") ? "at least " : "") +
+                             text_of(preview, "count"))
+              << "\n";
 }
 
 /// How many a job did not do, as `"outcome": "failed"` counts them.

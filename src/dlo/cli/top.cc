@@ -4,6 +4,7 @@
 #include <string>
 
 #include "dlo/cli/client.h"
+#include "dlo/cli/job_run.h"
 #include "dlo/cli/table.h"
 #include "dlo/cli/top_board.h"
 #include "dlo/cli/verbs.h"
@@ -45,10 +46,11 @@ void show_jobs(Context& context, const std::vector<JsonValue>& jobs) {
   Table table({{"JOB"},
                {"STATE", Align::left, false, colour_of_status},
                {"ACT"},
+               {"DONE", Align::right},
                {"QUERY", Align::left, true}});
   for (const JsonValue& job : jobs) {
-    table.add(
-        {text_of(job, "id"), text_of(job, "state"), text_of(job, "act"), text_of(job, "query")});
+    table.add({text_of(job, "id"), text_of(job, "state"), text_of(job, "act"),
+               extent_of_job(member(job, "progress")), text_of(job, "query")});
   }
   print(context, table);
 }

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <utility>
 
+#include "dlo/cli/job_run.h"
 #include "dlo/cli/output.h"
 #include "dlo/cli/table.h"
 #include "dlo/core/encoding.h"
@@ -39,7 +40,7 @@ std::vector<Column> columns_of(std::size_t tab) {
       add({{"ID"}, state, {"OPEN", Align::right}, {"SEEN"}, {"TITLE", Align::left, true}});
       break;
     case 2:
-      add({{"JOB"}, state, {"ACT"}, {"PLANNED"}, {"QUERY", Align::left, true}});
+      add({{"JOB"}, state, {"ACT"}, {"DONE"}, {"PLANNED"}, {"QUERY", Align::left, true}});
       break;
     default:
       add({{"QUEUE"}, state, {"READY", Align::right}, {"LEASED", Align::right}, {"OLDEST"}});
@@ -138,9 +139,10 @@ void TopBoard::add_row(const JsonValue& item) {
                         text_of(item, "title")}});
       break;
     case Tab::jobs:
-      rows_.push_back({text_of(item, "id"),
-                       {text_of(item, "state"), text_of(item, "act"), age("created_at"),
-                        text_of(item, "query")}});
+      rows_.push_back(
+          {text_of(item, "id"),
+           {text_of(item, "state"), text_of(item, "act"), extent_of_job(member(item, "progress")),
+            age("created_at"), text_of(item, "query")}});
       break;
     case Tab::queues:
       rows_.push_back({text_of(item, "queue"),

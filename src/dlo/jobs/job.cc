@@ -243,13 +243,19 @@ std::optional<JobState> parse_job_state(std::string_view text) noexcept {
   return std::nullopt;
 }
 
-std::string to_json(const Job& job) {
-  JsonWriter out;
-  out.begin_object().member("id", job.id).member("state", name_of(job.state));
+void write_members(JsonWriter& out, const Job& job) {
+  out.member("id", job.id).member("state", name_of(job.state));
   write(out, job.spec);
   out.member("frozen_at", job.frozen_at).member("created_at", job.created_at);
   out.member("created_by", job.created_by).member("started_at", job.started_at);
-  out.member("ended_at", job.ended_at).member("problem", job.problem).end_object();
+  out.member("ended_at", job.ended_at).member("problem", job.problem);
+}
+
+std::string to_json(const Job& job) {
+  JsonWriter out;
+  out.begin_object();
+  write_members(out, job);
+  out.end_object();
   return out.take();
 }
 

@@ -168,6 +168,8 @@ class JsonWriter;
 void write_returned(JsonWriter& out, const JobProgress& progress);
 /// Its member `unreachable`, left out if every target could be reached.
 void write_unreachable(JsonWriter& out, const JobProgress& progress);
+/// Its members, for whoever has more to say of it in the same object.
+void write_members(JsonWriter& out, const Job& job);
 [[nodiscard]] std::string to_json(const Job& job);
 [[nodiscard]] Result<Job> parse_job(std::string_view text);
 [[nodiscard]] std::string to_json(const JobProgress& progress);

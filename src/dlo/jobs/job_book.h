@@ -20,8 +20,10 @@ enum class JobVerb : std::uint8_t { start, pause, resume, cancel };
 /// What a job would do, without doing it.
 struct JobPreview {
   std::uint64_t count = 0;
-  bool at_least = false;                       // there are `count` or more: counting stopped
-  std::vector<RecordHead> sample;              // the first five
+  bool at_least = false;           // there are `count` or more: counting stopped
+  std::vector<RecordHead> sample;  // the first five
+  std::vector<std::pair<std::string, std::uint64_t>>
+      reasons;                                 // of those counted, the most frequent
   std::map<Direction, std::uint64_t> targets;  // of a replay: how many of these go where
   std::map<std::string, std::uint64_t> strip;  // ... headers that stay: how many of the sample
                                                // have them

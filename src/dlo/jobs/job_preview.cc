@@ -15,6 +15,19 @@ constexpr std::size_t counted_page = 1'000;
 constexpr std::size_t sample_size = 5;
 constexpr std::size_t most_looks = 20;
 constexpr std::size_t longest_keys = 5;
+constexpr std::size_t most_reasons = 10;
+
+using Counts = std::map<std::string, std::uint64_t>;
+
+/// The most frequent first.
+std::vector<std::pair<std::string, std::uint64_t>> most_frequent(const Counts& counts,
+                                                                 std::size_t most) {
+  std::vector<std::pair<std::string, std::uint64_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (sorted.size() > most) sorted.resize(most);
+  return sorted;
+}
 
 /// How many stand behind another of their key.
 class Keys {
@@ -24,18 +37,17 @@ class Keys {
   }
   void write(JobPreview& preview) const {
     preview.keys = counts_.size();
+    Counts followers;
     for (const auto& [key, count] : counts_) {
       if (count == 1) continue;
       preview.followers += count - 1;
-      preview.longest.emplace_back(key, count - 1);
+      followers.emplace(key, count - 1);
     }
-    std::stable_sort(preview.longest.begin(), preview.longest.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    if (preview.longest.size() > longest_keys) preview.longest.resize(longest_keys);
+    preview.longest = most_frequent(followers, longest_keys);
   }
 
  private:
-  std::map<std::string, std::uint64_t> counts_;  // of at most `counted_up_to` records
+  Counts counts_;  // of at most `counted_up_to` records
 };
 
 /// Those are shown under the names of the headers they meet.
@@ -78,6 +90,7 @@ Result<JobPreview> JobBook::preview(const Job& job) {
   const std::uint64_t most = std::min(counted_up_to, job.spec.limit.value_or(UINT64_MAX));
   JobPreview preview;
   Keys keys;
+  Counts reasons;
   auto begun = progress(job.id);
   if (!begun) return begun.error();
   begun->after = JobPlace{};  // from the beginning: what is done is not there any more
@@ -90,6 +103,7 @@ Result<JobPreview> JobBook::preview(const Job& job) {
     for (RecordHead& head : page->rows) {
       if (preview.count == most) break;
       ++preview.count;
+      ++reasons[head.reason];
       if (job.spec.replay) {
         ++preview.targets[job.spec.replay->direction(head.source, head.event_type)];
         keys.add(head.key);
@@ -102,6 +116,7 @@ Result<JobPreview> JobBook::preview(const Job& job) {
     if (!page->next || (page->partial && (preview.count > 0 || ++looks == most_looks))) break;
     begun->after = *page->next;
   }
+  preview.reasons = most_frequent(reasons, most_reasons);
   if (job.spec.replay) {
     keys.write(preview);
     if (auto looked = look_at_headers(office_, *job.spec.replay, preview); !looked) {

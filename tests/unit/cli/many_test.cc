@@ -53,6 +53,7 @@ class Many : public ::testing::Test {
     context.clock = &clock;
     context.in = &in;
     context.pause = [](Millis) {};
+    context.width = width_;
     if (!keys_.empty()) {
       context.width = 120;
       context.height = 12;  // four rows
@@ -83,6 +84,7 @@ class Many : public ::testing::Test {
   dlo::testing::TemporaryDirectory place_;
   std::ostringstream err_;
   std::vector<std::string> keys_;
+  std::size_t width_ = 0;
   int code_ = 0;
 };
 
@@ -200,6 +202,45 @@ TEST_F(Many, JobsAreListedByPagesAndByWhatTheyAre) {
   EXPECT_EQ(count_of(said({"job", "list", "-o", "id", "--cursor", cursor}), "\n"), 1U);
   EXPECT_EQ(said({"job", "list", "-o", "id", "--state", "failed,done"}), "");
   EXPECT_EQ(code_, exit_nothing_matched);
+}
+
+TEST_F(Many, WhyReplaysAreRefusedIsTold) {
+  fill(1, "payments");
+  const std::string ids = said({"list", "-o", "id"});
+  said({"quarantine", "-"}, ids);
+  said({"queue", "declare", "payments"});
+  const std::string out = said({"replay", "-", "--yes", "--wait"}, ids);
+  EXPECT_EQ(code_, exit_partial) << out << err_.str();
+  EXPECT_NE(err_.str().find("--quarantined-too"), std::string::npos) << err_.str();
+}
+
+TEST_F(Many, ADryRunSaysWhereTheyGoAndWhyTheyDied) {
+  fill(3, "payments");
+  fill(2, "mails", 10);
+  said({"replay", "--where", "status:open", "--dry-run"});
+  for (const char* line : {"  target payments: ", "  target mails: ", "  reason : 5\n"}) {
+    EXPECT_NE(err_.str().find(line), std::string::npos) << line << err_.str();
+  }
+}
+
+// A plan counts to a bound; how many they are is known when the set is written down.
+TEST_F(Many, TheBarOfALargeJobIsOfAllThatItIsAbout) {
+  fill(10'400, "payments");
+  const std::string planned = said({"archive", "--source", "payments", "--dry-run", "-o", "id"});
+  const std::string job = planned.substr(0, planned.find('\n'));
+  EXPECT_NE(err_.str().find("archive at least 10000"), std::string::npos) << err_.str();
+  EXPECT_NE(said({"job", "show", job}).find("left             at least 10000\n"),
+            std::string::npos);
+  EXPECT_NE(said({"job", "list"}).find(" 0/>=10000 "), std::string::npos);
+  width_ = 120;
+  said({"job", "start", job, "--wait"});
+  const std::string bars = err_.str();
+  width_ = 0;
+  EXPECT_EQ(code_, exit_ok) << bars;
+  EXPECT_NE(bars.find("100 %  10400/10400 "), std::string::npos) << bars;
+  EXPECT_EQ(count_of(bars, "100 %"), count_of(bars, "100 %  10400/10400 ")) << bars;
+  EXPECT_NE(said({"job", "list"}).find(" 10400/10400 "), std::string::npos);
+  EXPECT_NE(said({"job", "show", job}).find("left             0\n"), std::string::npos);
 }
 
 TEST_F(Many, KeysMoveAboutTheBoardTickAndTurnPages) {
