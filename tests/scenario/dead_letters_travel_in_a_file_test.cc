@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -60,6 +61,30 @@ TEST(Scenario, DeadLettersTravelInAFile) {
   const Ended again = run_dlo({"export", "--data", there.path()});
   EXPECT_EQ(without_places(again.out), without_places(before));
   EXPECT_TRUE(has(again.out, "AP+AAQ==") && has(again.out, "look at byte 0")) << again.out;
+}
+
+// Whoever has a file of masks has lost the messages, and notices when they are needed.
+TEST(Scenario, MaskedDeadLettersAreExportedOnlyIfThatIsSaid) {
+  const TemporaryDirectory here;
+  const TemporaryDirectory there;
+  const std::string file = here.path() + "/letters.ndjson";
+  const std::string config = here.path() + "/dlo.yaml";
+  std::ofstream(config) << "data: " << here.path() << "/office\nmasked: [body.card]\n";
+  ::setenv("DLO_CONFIG", config.c_str(), 1);
+  const Ended made = run_dlo(
+      {"report", "--source", "shop", "--error", "declined", "--task", R"({"card":"4111"})"});
+  EXPECT_LT(made.code, 2) << made.err;
+  const Ended refused = run_dlo({"export", "--file", file});
+  EXPECT_EQ(refused.code, 1) << refused.err;
+  EXPECT_TRUE(has(refused.err, "--reveal") && has(refused.err, "--masked")) << refused.err;
+  EXPECT_FALSE(std::ifstream(file).is_open()) << "nothing is left behind";
+  EXPECT_EQ(run_dlo({"export", "--file", file, "--masked"}).code, 0);
+  const Ended taken = run_dlo({"import", file, "--data", there.path()});
+  EXPECT_EQ(taken.code, 3) << taken.out;
+  EXPECT_TRUE(has(taken.err, "masked")) << taken.err;
+  EXPECT_EQ(run_dlo({"export", "--file", file, "--reveal"}).code, 0);
+  EXPECT_EQ(run_dlo({"import", file, "--data", there.path()}).code, 0);
+  ::unsetenv("DLO_CONFIG");
 }
 
 // Payloads of pictures: together more than a server takes at once, and one of them by itself.

@@ -39,6 +39,16 @@ const Curtain& curtain_of(const Request& request) {
   return request.curtain == nullptr ? nothing : *request.curtain;
 }
 
+bool is_hidden_in(const RecordDetail& kept, const RecordDetail& shown) {
+  const Message& before = *kept.record.message;
+  const Message& after = *shown.record.message;
+  if (before.headers != after.headers || before.payload != after.payload) return true;
+  return !std::equal(kept.versions.begin(), kept.versions.end(), shown.versions.begin(),
+                     shown.versions.end(), [](const Version& a, const Version& b) {
+                       return a.headers == b.headers && a.payload == b.payload;
+                     });
+}
+
 Curtain::Curtain(std::vector<FieldPath> masked) : masked_(std::move(masked)) {
   for (const FieldPath& path : masked_) {
     if (path.field == Field::header) {

@@ -23,6 +23,9 @@ class Curtain;
 /// The one that belongs to the request; one that hides nothing if there is none.
 [[nodiscard]] const Curtain& curtain_of(const Request& request);
 
+/// Something of the first is masked in the second, which is the same as somebody may see it.
+[[nodiscard]] bool is_hidden_in(const RecordDetail& kept, const RecordDetail& shown);
+
 /// Masked places of messages (R26): what everybody is shown instead, and who may ask about them.
 /// Acts work on the messages themselves; only what is answered passes the curtain.
 class Curtain {

@@ -243,25 +243,34 @@ std::optional<HttpResponse> show_in_memory(const FallbackShelf& shelf, const Req
   return json_answer(not_durable(text + ",\"notes\":[]}"));
 }
 
+/// Everything known of it. What is masked says so: whoever takes it in elsewhere would keep masks.
+Result<std::string> whole_json(Office& office, const RecordDetail& shown, bool masked) {
+  const auto notes = notes_of(office, shown.record.id);
+  if (!notes) return notes.error();
+  JsonWriter json;
+  write_json(json, *notes);
+  std::string text = to_json(shown);
+  text.pop_back();
+  return text + ",\"notes\":" + json.take() + (masked ? ",\"masked\":true}" : "}");
+}
+
 HttpResponse show(Office& office, const FallbackShelf& shelf, const Request& request) {
-  const auto detail = find_shown(office, request);
-  if (!detail) {
-    if (auto kept = show_in_memory(shelf, request)) return std::move(*kept);
-    return problem_of(detail.error());
+  const auto kept = find_record(office, request);
+  if (!kept) {
+    if (auto in_memory = show_in_memory(shelf, request)) return std::move(*in_memory);
+    return problem_of(kept.error());
   }
+  const auto detail = curtain_of(request).shown(office, request, *kept);
+  if (!detail) return problem_of(detail.error());
   std::string text;
   if (const auto* name = request.find("form")) {
     const auto form = parse_form(*name);
     if (!form) return problem_of(form.error());
     text = to_json(render(*form, detail->record, form_context(*detail)));
   } else {
-    const auto notes = notes_of(office, detail->record.id);
-    if (!notes) return problem_of(notes.error());
-    JsonWriter json;
-    write_json(json, *notes);
-    text = to_json(*detail);
-    text.pop_back();
-    text += ",\"notes\":" + json.take() + "}";
+    auto whole = whole_json(office, *detail, is_hidden_in(*kept, *detail));
+    if (!whole) return problem_of(whole.error());
+    text = std::move(*whole);
   }
   HttpResponse response = json_answer(std::move(text));
   set_etag(response, detail->record.version);

@@ -9,22 +9,32 @@
 #include "dlo/api/answers.h"
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
+#include "dlo/api/curtain.h"
 #include "dlo/api/notes.h"
 #include "dlo/core/states.h"
 #include "dlo/jobs/former.h"
 #include "dlo/json/json.h"
+#include "dlo/json/text/mask.h"
 #include "dlo/json/writer.h"
 
 namespace dlo::api {
 namespace {
 
 constexpr std::size_t most_lines = 1'000;
+constexpr const char* where = "api.import";
 
 /// A line of an export: the record, and the notes beside it.
 struct Brought {
   RecordDetail detail;
   std::vector<Note> notes;
 };
+
+Error is_masked() {
+  return {Code::refused, where,
+          "Values of it are masked: here " + std::string(mask_text) +
+              " would be kept instead of the true ones. Nothing was kept; export it with "
+              "--reveal"};
+}
 
 Result<Brought> read_line(std::string_view text) {
   const auto value = parse_json(text);
@@ -33,12 +43,16 @@ Result<Brought> read_line(std::string_view text) {
   JsonWriter record;  // as it stands, without the notes
   record.begin_object();
   for (const JsonMember& each : value->members) {
+    if (each.name == "masked") {
+      if (each.value.raw == "false") continue;
+      return is_masked();
+    }
     if (each.name != "notes") {
       record.key(each.name).raw(each.value.raw);
       continue;
     }
     for (const JsonValue& note : each.value.items) {
-      JsonComplaints complaints("api.import");
+      JsonComplaints complaints(where);
       JsonFields fields(note, "notes", complaints);
       brought.notes.push_back(
           {fields.time("at").value_or(TimePoint{}), fields.text("by"), fields.text("text")});
@@ -49,6 +63,17 @@ Result<Brought> read_line(std::string_view text) {
   if (!detail) return detail.error();
   brought.detail = std::move(*detail);
   return brought;
+}
+
+/// A mask that stands where this office masks was copied from what somebody was shown.
+Result<void> check_masks(const Curtain& curtain, const RecordDetail& detail) {
+  const Message& message = *detail.record.message;
+  bool fine = static_cast<bool>(curtain.check(Draft{message.headers, message.payload}));
+  for (const Version& each : detail.versions) {
+    fine = fine && curtain.check(Draft{each.headers, each.payload});
+  }
+  if (!fine) return is_masked();
+  return {};
 }
 
 /// Whoever held it held it in the other office.
@@ -89,6 +114,7 @@ std::vector<Change> changes_for(const Brought& brought, const Request& request) 
 
 /// "kept", or "merged" if that occurrence is here already.
 Result<std::string> keep(Office& office, const Brought& brought, const Request& request) {
+  if (auto fine = check_masks(curtain_of(request), brought.detail); !fine) return fine.error();
   const auto before = office.get(brought.detail.record.id);
   if (!before && before.error().code != Code::not_found) return before.error();
   if (before && before->record.occurrence >= brought.detail.record.occurrence)

@@ -14,6 +14,8 @@ void add_portable(const Grammar& grammar) {
   add_selection(out, arguments->selection, true);
   out->add_option("--file", arguments->file, "Write there; default: standard output");
   out->add_flag("--reveal", arguments->reveal, "Masked places too; that is audited");
+  out->add_flag("--masked", arguments->masked,
+                "Masks instead of them: a file to look at, which no office takes in");
   out->add_option(
       "--form", arguments->form,
       "In the words of a document, for other programs; import takes only those without");

@@ -170,6 +170,23 @@ class Target {
 
 }  // namespace
 
+namespace {
+
+/// What is masked cannot be had back from a file. So nobody gets one by mistake.
+Result<void> check_masks(const PortableArguments& arguments, const std::string& id,
+                         const std::string& line) {
+  if (arguments.masked || !arguments.form.empty()) return {};
+  const auto value = parse_json(line);
+  if (!value || !is_true(*value, "masked")) return {};
+  return Error{Code::refused, "cli.export",
+               "Values of dead letter " + id +
+                   " are masked: no office could take in what would be exported. Say --reveal for "
+                   "the true ones (that needs the right, and is audited), or --masked for a file "
+                   "to look at."};
+}
+
+}  // namespace
+
 int export_letters(Context& context, const PortableArguments& arguments) {
   const auto client = connect(context, arguments.reveal ? Need::act : Need::look);
   if (!client) return refuse(context, client.error());
@@ -193,6 +210,7 @@ int export_letters(Context& context, const PortableArguments& arguments) {
                                                 .text()});
         if (!one && one.error().code == Code::not_found) return {};  // gone since it was listed
         if (!one) return one.error();
+        if (auto fine = check_masks(arguments, id, one->body); !fine) return fine;
         target.out() << one->body;
         if (!target.out()) return full();
         ++count;

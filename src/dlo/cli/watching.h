@@ -25,6 +25,7 @@ struct PortableArguments {
   Selection selection;
   std::string file;     // empty: standard output or input
   bool reveal = false;  // masked places too
+  bool masked = false;  // masks instead of them, in a file that no office takes in
   std::string form;     // of an export: in the words of a document (R14), for other programs
 };
 /// Dead letters as a file that another office can take in: everything known of each, a line each.
