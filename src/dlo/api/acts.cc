@@ -9,6 +9,7 @@
 #include "dlo/api/idempotency.h"
 #include "dlo/api/lookup.h"
 #include "dlo/api/notes.h"
+#include "dlo/api/overtaken.h"
 #include "dlo/core/acts.h"
 #include "dlo/core/encoding.h"
 #include "dlo/core/redact.h"
@@ -116,7 +117,8 @@ std::optional<HttpResponse> told_before(Act& act) {
   return answer;
 }
 
-HttpResponse carry_out(Act& act) {
+/// Nothing: somebody changed it since it was looked at, and it is to be looked at again.
+std::optional<HttpResponse> carry_out(Act& act, Overtaken& overtaken) {
   const auto wanted = act.request.if_match();
   if (!wanted) return problem_of(wanted.error());
   if (*wanted && **wanted != act.record().version) {
@@ -138,6 +140,7 @@ HttpResponse carry_out(Act& act) {
   if (!applied && act.key) {  // somebody may have been quicker with the same key
     if (auto told = told_before(act)) return std::move(*told);
   }
+  if (!applied && overtaken.is_reason_to_begin_anew(applied.error())) return std::nullopt;
   if (!applied) return refusal_of(applied.error(), wanted->has_value());
   if (act.key) IdempotencyKey::forget_old(act.office, act.request.now);
   return as_it_is(act);
@@ -170,29 +173,39 @@ Result<RecordDetail> find_for_act(const ActParts& parts, const Request& request)
                   "changed; it can be acted upon as soon as it is durable.");
 }
 
-/// Reads the body, looks the record up, lets `prepare` fill the transition, carries it out.
+/// Looks the record up, lets `prepare` fill the transition, carries it out.
+HttpResponse act_with(const ActParts& parts, const Request& request, std::string_view name,
+                      const Words& words, const Prepare& prepare) {
+  return answer_of_last(request, [&](Overtaken& overtaken) -> std::optional<HttpResponse> {
+    Act act{parts.office, request, name};
+    act.words = words;
+    auto detail = find_for_act(parts, request);
+    if (!detail) return problem_of(detail.error());
+    act.detail = std::move(*detail);
+    if (auto told = told_before(act)) return told;
+    if (auto prepared = prepare(act); !prepared) return problem_of(prepared.error());
+    return carry_out(act, overtaken);
+  });
+}
+
+/// Reads the body of an act on a dead letter, and carries it out.
 HttpResponse act_on(const ActParts& parts, const Request& request, std::string_view name,
                     bool takes_resolution, const Prepare& prepare) {
-  Act act{parts.office, request, name};
+  Words words;
   const auto read = read_body(request, [&](JsonFields& fields) {
     if (takes_resolution) {
-      if (fields.has("by")) act.words.by = bounded(fields, "by");
-      act.words.how = bounded(fields, "how");
+      if (fields.has("by")) words.by = bounded(fields, "by");
+      words.how = bounded(fields, "how");
     }
-    act.words.notes = bounded(fields, "notes");
+    words.notes = bounded(fields, "notes");
   });
   if (!read) return problem_of(read.error());
-  auto detail = find_for_act(parts, request);
-  if (!detail) return problem_of(detail.error());
-  act.detail = std::move(*detail);
-  if (auto told = told_before(act)) return std::move(*told);
-  if (is_live(act.record().status)) {
-    return problem_of(conflict("Message " + to_string(act.record().id) + " is " +
-                               std::string(name_of(act.record().status)) +
-                               ": it lives and is not a dead letter; nothing was changed."));
-  }
-  if (auto prepared = prepare(act); !prepared) return problem_of(prepared.error());
-  return carry_out(act);
+  return act_with(parts, request, name, words, [&prepare](Act& act) -> Result<void> {
+    if (!is_live(act.record().status)) return prepare(act);
+    return conflict("Message " + to_string(act.record().id) + " is " +
+                    std::string(name_of(act.record().status)) +
+                    ": it lives and is not a dead letter; nothing was changed.");
+  });
 }
 
 Result<void> remember(Act& act) {
@@ -264,6 +277,28 @@ Result<void> prepare_quarantine(Act& act) {
   return {};
 }
 
+Result<void> prepare_attempt(Act& act, const Failure& failure) {
+  const DeadLetter& record = act.record();
+  if (!is_editable(record.status)) {
+    return conflict("Dead letter " + to_string(record.id) + " is " +
+                    std::string(name_of(record.status)) +
+                    ": nobody is waiting for it to be tried by hand.");
+  }
+  Attempt attempt;
+  attempt.number = record.counters.total + 1;
+  attempt.started_at = act.request.now;
+  attempt.category = record.category;
+  attempt.error_type = failure.type;
+  attempt.error_text = failure.text;
+  attempt.node = act.request.actor.name;
+  act.move.to = record.status;
+  act.move.counters = record.counters;
+  ++act.move.counters->total;
+  act.move.failure = failure;
+  act.also.emplace_back(AddAttempt{record.id, std::move(attempt)});
+  return {};
+}
+
 /// Somebody tried by hand and it failed: it stays open, with the new error (point S1-42).
 HttpResponse add_attempt(const ActParts& parts, const Request& request) {
   Failure failure;
@@ -274,32 +309,11 @@ HttpResponse add_attempt(const ActParts& parts, const Request& request) {
     if (failure.text.empty()) fields.complain("error", "must say what went wrong");
   });
   if (!read) return problem_of(read.error());
-  auto detail = find_for_act(parts, request);
-  if (!detail) return problem_of(detail.error());
-  Act act{parts.office, request, "attempt"};
-  act.detail = std::move(*detail);
-  if (auto told = told_before(act)) return std::move(*told);
-  const DeadLetter& record = act.record();
-  if (!is_editable(record.status)) {
-    return problem_of(conflict("Dead letter " + to_string(record.id) + " is " +
-                               std::string(name_of(record.status)) +
-                               ": nobody is waiting for it to be tried by hand."));
-  }
   redact(failure);
-  Attempt attempt;
-  attempt.number = record.counters.total + 1;
-  attempt.started_at = request.now;
-  attempt.category = record.category;
-  attempt.error_type = failure.type;
-  attempt.error_text = failure.text;
-  attempt.node = request.actor.name;
-  act.words.error = failure.text;
-  act.move.to = record.status;
-  act.move.counters = record.counters;
-  ++act.move.counters->total;
-  act.move.failure = std::move(failure);
-  act.also.emplace_back(AddAttempt{record.id, std::move(attempt)});
-  return carry_out(act);
+  Words words;
+  words.error = failure.text;
+  return act_with(parts, request, "attempt", words,
+                  [&failure](Act& act) { return prepare_attempt(act, failure); });
 }
 
 HttpResponse put_tags(const ActParts& parts, const Request& request) {
@@ -316,14 +330,11 @@ HttpResponse put_tags(const ActParts& parts, const Request& request) {
     if (tags.size() > most_tags) fields.complain("tags", "must not hold more than 64");
   });
   if (!read) return problem_of(read.error());
-  auto detail = find_for_act(parts, request);
-  if (!detail) return problem_of(detail.error());
-  Act act{parts.office, request, "tag"};
-  act.detail = std::move(*detail);
-  if (auto told = told_before(act)) return std::move(*told);
-  act.move.to = act.record().status;
-  act.move.tags = std::move(tags);
-  return carry_out(act);
+  return act_with(parts, request, "tag", {}, [&tags](Act& act) -> Result<void> {
+    act.move.to = act.record().status;
+    act.move.tags = tags;
+    return {};
+  });
 }
 
 /// With `wait_ms` the answer comes when the retry is over, or the time is, and says which.

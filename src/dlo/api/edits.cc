@@ -10,6 +10,7 @@
 #include "dlo/api/curtain.h"
 #include "dlo/api/idempotency.h"
 #include "dlo/api/lookup.h"
+#include "dlo/api/overtaken.h"
 #include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
 #include "dlo/jobs/batch.h"
@@ -131,9 +132,12 @@ std::string described(const Request& request, const RecordDetail& detail, const 
   return json.take();
 }
 
-HttpResponse make_version(Office& office, const Request& request, const RecordDetail& detail,
-                          const Repair& repair, const std::string& reason,
-                          const std::optional<IdempotencyKey>& key) {
+/// Nothing: somebody changed it since it was looked at, and it is to be looked at again.
+std::optional<HttpResponse> make_version(Office& office, const Request& request,
+                                         const RecordDetail& detail, const Repair& repair,
+                                         const std::string& reason,
+                                         const std::optional<IdempotencyKey>& key,
+                                         Overtaken& overtaken) {
   const std::uint32_t number = newest_version(detail) + 1;
   const DeadLetter& record = detail.record;
   std::vector<Change> changes{version_of(record, repair, request.now, request.actor.name, reason),
@@ -146,6 +150,7 @@ HttpResponse make_version(Office& office, const Request& request, const RecordDe
     auto before = key->find(office);
     if (before && *before) return std::move(**before);
   }
+  if (!applied && overtaken.is_reason_to_begin_anew(applied.error())) return std::nullopt;
   if (!applied && applied.error().code == Code::conflict) {
     return problem(412, "version_changed", applied.error().detail);
   }
@@ -155,10 +160,8 @@ HttpResponse make_version(Office& office, const Request& request, const RecordDe
   return response;
 }
 
-HttpResponse edit(Office& office, const Request& request) {
-  Wanted wanted;
-  const auto read = read_body(request, [&](JsonFields& fields) { read_wanted(fields, wanted); });
-  if (!read) return problem_of(read.error());
+std::optional<HttpResponse> edit_once(Office& office, const Request& request, Wanted wanted,
+                                      Overtaken& overtaken) {
   const auto detail = find_record(office, request);
   if (!detail) return problem_of(detail.error());
   const DeadLetter& record = detail->record;
@@ -167,7 +170,7 @@ HttpResponse edit(Office& office, const Request& request) {
   if (*key) {
     auto before = (*key)->find(office);
     if (!before) return problem_of(before.error());
-    if (*before) return std::move(**before);
+    if (*before) return std::move(*before);
   }
   const auto version = request.if_match();
   if (!version) return problem_of(version.error());
@@ -197,7 +200,15 @@ HttpResponse edit(Office& office, const Request& request) {
     return json_answer(described(request, *detail, *repair, newest_version(*detail), false));
   }
   if (auto fits = check_schema(*repair); !fits) return problem_of(fits.error());
-  return make_version(office, request, *detail, *repair, wanted.reason, *key);
+  return make_version(office, request, *detail, *repair, wanted.reason, *key, overtaken);
+}
+
+HttpResponse edit(Office& office, const Request& request) {
+  Wanted wanted;
+  const auto read = read_body(request, [&](JsonFields& fields) { read_wanted(fields, wanted); });
+  if (!read) return problem_of(read.error());
+  return answer_of_last(
+      request, [&](Overtaken& overtaken) { return edit_once(office, request, wanted, overtaken); });
 }
 
 HttpResponse schemas(Office& office) {

@@ -10,6 +10,7 @@
 #include "dlo/api/group_words.h"
 #include "dlo/api/groups.h"
 #include "dlo/api/idempotency.h"
+#include "dlo/api/overtaken.h"
 #include "dlo/core/encoding.h"
 #include "dlo/json/writer.h"
 
@@ -20,16 +21,6 @@ constexpr std::size_t most_merged = 31;
 constexpr std::size_t usual_sample = 1'000;
 constexpr std::size_t most_sample = 5'000;
 constexpr std::size_t page_size = 500;
-
-/// What the office said to a merge or a split; a version that changed meanwhile is 412 if it was
-/// asked for.
-HttpResponse refusal(const Request& request, const Error& error) {
-  const auto wanted = request.if_match();
-  if (error.code == Code::conflict && wanted && *wanted) {
-    return problem(412, "version_changed", error.detail);
-  }
-  return problem_of(error);
-}
 
 /// What was answered under this request's key before, or what is wrong with the key; nothing: it is
 /// to be done now. Of an act on groups only that it was done is kept: `group` is told as it is now.
@@ -46,14 +37,17 @@ std::optional<HttpResponse> told_before(Office& office, const Request& request,
   return answer;
 }
 
-HttpResponse carry_out(Office& office, const Request& request, std::vector<Change> changes,
-                       const Id128& group) {
+/// Nothing: somebody changed them since they were looked at, and they are to be looked at again.
+std::optional<HttpResponse> carry_out(Office& office, const Request& request,
+                                      std::vector<Change> changes, const Id128& group,
+                                      Overtaken& overtaken) {
   const auto key = IdempotencyKey::of(request);
   if (!key) return problem_of(key.error());
   if (*key) changes.emplace_back((*key)->keep(HttpResponse{}));
   if (const auto applied = office.apply(changes); !applied) {
-    if (auto told = told_before(office, request, group)) return std::move(*told);
-    return refusal(request, applied.error());
+    if (auto told = told_before(office, request, group)) return told;
+    if (overtaken.is_reason_to_begin_anew(applied.error())) return std::nullopt;
+    return refusal_of(request, applied.error());
   }
   if (*key) IdempotencyKey::forget_old(office, request.now);
   return group_answer(office, group, request.now);
@@ -67,6 +61,27 @@ std::string both(const GroupSummary& from, const GroupSummary& into) {
   write_words(said, into);
   said.member("total", into.total).end_object();
   return said.take();
+}
+
+std::optional<HttpResponse> merge_once(Office& office, const Request& request,
+                                       const std::vector<std::string>& ids, Overtaken& overtaken) {
+  const auto into = find_group(office, request);
+  if (!into) return problem_of(into.error());
+  if (auto told = told_before(office, request, into->fingerprint)) return told;
+  if (auto old = refuse_old(request, *into)) return old;
+  std::vector<Change> changes;
+  std::uint64_t version = into->version;
+  for (const std::string& id : ids) {
+    const auto from = find_group(office, id);
+    if (!from) {  // somebody may have been quicker with the same key
+      auto told = told_before(office, request, into->fingerprint);
+      return told ? std::move(told) : problem_of(from.error());
+    }
+    changes.emplace_back(MergeGroups{from->fingerprint, into->fingerprint, version++});
+    changes.emplace_back(
+        audit_of(request, "merge", to_string(into->fingerprint), both(*from, *into)));
+  }
+  return carry_out(office, request, std::move(changes), into->fingerprint, overtaken);
 }
 
 HttpResponse merge(Office& office, const Request& request) {
@@ -84,48 +99,24 @@ HttpResponse merge(Office& office, const Request& request) {
     }
   });
   if (!read) return problem_of(read.error());
-  const auto into = find_group(office, request);
-  if (!into) return problem_of(into.error());
-  if (auto told = told_before(office, request, into->fingerprint)) return std::move(*told);
-  if (auto old = refuse_old(request, *into)) return std::move(*old);
-  std::vector<Change> changes;
-  std::uint64_t version = into->version;
-  for (const std::string& id : ids) {
-    const auto from = find_group(office, id);
-    if (!from) {  // somebody may have been quicker with the same key
-      auto told = told_before(office, request, into->fingerprint);
-      return told ? std::move(*told) : problem_of(from.error());
-    }
-    changes.emplace_back(MergeGroups{from->fingerprint, into->fingerprint, version++});
-    changes.emplace_back(
-        audit_of(request, "merge", to_string(into->fingerprint), both(*from, *into)));
-  }
-  return carry_out(office, request, std::move(changes), into->fingerprint);
+  return answer_of_last(
+      request, [&](Overtaken& overtaken) { return merge_once(office, request, ids, overtaken); });
 }
 
-HttpResponse split(const JobParts& parts, const Request& request) {
+std::optional<HttpResponse> split_once(const JobParts& parts, const Request& request,
+                                       const std::string& fingerprint, const FacetWanted& facet,
+                                       Overtaken& overtaken) {
   Office& office = parts.office;
-  std::string fingerprint;
-  FacetWanted facet;
-  const auto read = read_body(request, [&](JsonFields& fields) {
-    fingerprint = fields.text("fingerprint");
-    facet = {fields.text("facet"), fields.text("value"), fields.boolean("dry_run")};
-    if (fields.has("fingerprint") == fields.has("facet")) {
-      fields.complain("fingerprint", "or `facet` must say what is split off, and only one of them");
-    }
-    if (fields.has("facet")) fields.require("value");
-  });
-  if (!read) return problem_of(read.error());
   const auto group = find_group(office, request);
   if (!group) return problem_of(group.error());
-  if (auto told = told_before(office, request, parse_id(fingerprint))) return std::move(*told);
-  if (auto old = refuse_old(request, *group)) return std::move(*old);
+  if (auto told = told_before(office, request, parse_id(fingerprint))) return told;
+  if (auto old = refuse_old(request, *group)) return old;
   if (!facet.facet.empty()) return split_by_facet(parts, request, *group, facet);
   const auto inside = find_group(office, fingerprint);
   if (!inside) return problem_of(inside.error());
   if (inside->fingerprint != group->fingerprint) {
     // Somebody may have been quicker with the same key.
-    if (auto told = told_before(office, request, parse_id(fingerprint))) return std::move(*told);
+    if (auto told = told_before(office, request, parse_id(fingerprint))) return told;
     return problem(404, "not_found",
                    "Fingerprint " + fingerprint + " is not in group " +
                        to_string(group->fingerprint) + ". Its `merged` names those that are.");
@@ -138,7 +129,24 @@ HttpResponse split(const JobParts& parts, const Request& request) {
   std::vector<Change> changes{
       SplitGroup{out, group->version},
       audit_of(request, "split", to_string(group->fingerprint), said.take())};
-  return carry_out(office, request, std::move(changes), out);
+  return carry_out(office, request, std::move(changes), out, overtaken);
+}
+
+HttpResponse split(const JobParts& parts, const Request& request) {
+  std::string fingerprint;
+  FacetWanted facet;
+  const auto read = read_body(request, [&](JsonFields& fields) {
+    fingerprint = fields.text("fingerprint");
+    facet = {fields.text("facet"), fields.text("value"), fields.boolean("dry_run")};
+    if (fields.has("fingerprint") == fields.has("facet")) {
+      fields.complain("fingerprint", "or `facet` must say what is split off, and only one of them");
+    }
+    if (fields.has("facet")) fields.require("value");
+  });
+  if (!read) return problem_of(read.error());
+  return answer_of_last(request, [&](Overtaken& overtaken) {
+    return split_once(parts, request, fingerprint, facet, overtaken);
+  });
 }
 
 /// How many of the dead letters that were looked at have which value.

@@ -150,6 +150,14 @@ std::optional<HttpResponse> refuse_old(const Request& request, const GroupSummar
                      std::to_string(**wanted) + ". Nothing was changed; look at it again.");
 }
 
+HttpResponse refusal_of(const Request& request, const Error& error) {
+  const auto wanted = request.if_match();
+  if (error.code == Code::conflict && wanted && *wanted) {
+    return problem(412, "version_changed", error.detail);
+  }
+  return problem_of(error);
+}
+
 HttpResponse group_answer(Office& office, const Id128& id, TimePoint now) {
   AggregateRequest wanted;
   wanted.tallies = false;

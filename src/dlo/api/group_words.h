@@ -26,6 +26,10 @@ void write_words(JsonWriter& json, const GroupSummary& group);
 [[nodiscard]] std::optional<HttpResponse> refuse_old(const Request& request,
                                                      const GroupSummary& group);
 
+/// What the office said to an act on a group; a version that changed meanwhile is 412 if it was
+/// asked for.
+[[nodiscard]] HttpResponse refusal_of(const Request& request, const Error& error);
+
 /// The group as it is now, with its ETag.
 [[nodiscard]] HttpResponse group_answer(Office& office, const Id128& id, TimePoint now);
 

@@ -9,6 +9,7 @@
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
 #include "dlo/api/group_words.h"
+#include "dlo/api/overtaken.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
 #include "dlo/store/rules.h"
@@ -167,14 +168,11 @@ std::string change_text(const GroupSummary& before, const GroupSummary& after) {
   return said.take();
 }
 
-HttpResponse edit(Office& office, const Request& request) {
-  EditGroup change;
-  const auto read =
-      read_body(request, [&](JsonFields& fields) { change = read_group_edit(fields); });
-  if (!read) return problem_of(read.error());
+std::optional<HttpResponse> edit_once(Office& office, const Request& request, EditGroup change,
+                                      Overtaken& overtaken) {
   const auto before = find_group(office, request);
   if (!before) return problem_of(before.error());
-  if (auto old = refuse_old(request, *before)) return std::move(*old);
+  if (auto old = refuse_old(request, *before)) return old;
   change.fingerprint = before->fingerprint;
   change.expected_version = before->version;  // else the trail could not say what was before
   change.at = request.now;
@@ -183,8 +181,20 @@ HttpResponse edit(Office& office, const Request& request) {
   const std::vector<Change> changes{
       change,
       audit_of(request, "group", to_string(before->fingerprint), change_text(*before, after))};
-  if (const auto applied = office.apply(changes); !applied) return problem_of(applied.error());
+  if (const auto applied = office.apply(changes); !applied) {
+    if (overtaken.is_reason_to_begin_anew(applied.error())) return std::nullopt;
+    return refusal_of(request, applied.error());
+  }
   return group_answer(office, before->fingerprint, request.now);
+}
+
+HttpResponse edit(Office& office, const Request& request) {
+  EditGroup change;
+  const auto read =
+      read_body(request, [&](JsonFields& fields) { change = read_group_edit(fields); });
+  if (!read) return problem_of(read.error());
+  return answer_of_last(
+      request, [&](Overtaken& overtaken) { return edit_once(office, request, change, overtaken); });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "dlo/cli/output.h"
 #include "dlo/cli/retry_wait.h"
 #include "dlo/cli/table.h"
+#include "dlo/core/acts.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
 #include "dlo/query/query_text.h"
@@ -80,11 +81,10 @@ Result<std::string> job_body(const std::string& act, const BulkArguments& argume
   JsonWriter json;
   json.begin_object().member("act", act);
   if (ids.empty()) {
-    // What a replay or a resolve can be about is open; only a restore looks at the rest. A query
-    // that cannot be read is refused by whoever it is sent to, with the reason.
+    // A query that cannot be read is refused by whoever it is sent to, with the reason.
     const auto read = parse_query(query, TimePoint{});
     const bool said = !read || !read->statuses.empty();
-    json.member("query", said || act == "restore" ? query : query + " status:open");
+    json.member("query", said || !is_about_open(act) ? query : query + " status:open");
   } else {
     json.key("ids").begin_array();
     for (const std::string& id : ids) json.text(id);
@@ -191,6 +191,37 @@ int tag_many(Context& context, const TagArguments& arguments) {
 
 }  // namespace
 
+namespace {
+
+constexpr int most_tries = 8;
+
+/// What it has, changed as `arguments` say. Conflict: somebody changed it since we looked.
+Result<Reply> tag_once(Client& client, const TagArguments& arguments,
+                       std::vector<std::string>& tags) {
+  const std::string path = Address("/v1/dead-letters").step(arguments.id).text();
+  const auto before = ask_for(client, {"GET", path});
+  if (!before) return before.error();
+  tags.clear();
+  const auto has = [](const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  for (const JsonValue& each : member(before->value, "tags").items) {
+    if (!has(arguments.remove, each.text())) tags.push_back(each.text());
+  }
+  for (const std::string& each : arguments.add) {
+    if (!has(tags, each)) tags.push_back(each);
+  }
+  JsonWriter json;
+  json.begin_object().key("tags").begin_array();
+  for (const std::string& each : tags) json.text(each);
+  json.end_array().end_object();
+  Ask change{"PUT", path + "/tags", json.take()};
+  change.headers.push_back({"If-Match", "\"" + text_of(before->value, "version") + "\""});
+  return ask_for(client, change);
+}
+
+}  // namespace
+
 int tag(Context& context, const TagArguments& arguments) {
   if (arguments.id.empty()) return tag_many(context, arguments);
   if (arguments.id == "-") {
@@ -206,27 +237,11 @@ int tag(Context& context, const TagArguments& arguments) {
   }
   const auto client = connect(context, Need::act);
   if (!client) return refuse(context, client.error());
-  const std::string path = Address("/v1/dead-letters").step(arguments.id).text();
-  const auto before = ask_for(**client, {"GET", path});
-  if (!before) return refuse(context, before.error());
   std::vector<std::string> tags;
-  const auto has = [](const std::vector<std::string>& all, const std::string& one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
-  };
-  for (const JsonValue& each : member(before->value, "tags").items) {
-    if (!has(arguments.remove, each.text())) tags.push_back(each.text());
+  auto reply = tag_once(**client, arguments, tags);
+  for (int left = most_tries; left > 1 && !reply && reply.error().code == Code::conflict; --left) {
+    reply = tag_once(**client, arguments, tags);
   }
-  for (const std::string& each : arguments.add) {
-    if (!has(tags, each)) tags.push_back(each);
-  }
-  JsonWriter json;
-  json.begin_object().key("tags").begin_array();
-  for (const std::string& each : tags) json.text(each);
-  json.end_array().end_object();
-  Ask change{"PUT", path + "/tags", json.take()};
-  // Somebody may have tagged it since we looked: then nothing is lost but this try.
-  change.headers.push_back({"If-Match", "\"" + text_of(before->value, "version") + "\""});
-  const auto reply = ask_for(**client, change);
   if (!reply) return refuse(context, reply.error());
   print_one(context, reply->value, "id", [&] {
     context.out << arguments.id << " ";

@@ -14,6 +14,7 @@ namespace {
 
 // A replay that its process did not finish goes back to pending after this long.
 constexpr Millis replay_lease{60'000};
+constexpr int most_tries = 8;
 
 Error lost(const LeaseToken& token) {
   return Error{Code::lease_lost, "durable.settle",
@@ -338,32 +339,38 @@ Result<bool> DurableRuntime::remove_poison(PoisonKind kind, std::int64_t poison_
 }
 
 Result<bool> DurableRuntime::retry_poison(PoisonKind kind, std::int64_t poison_id, Instant now) {
-  const auto detail = get_poison(kind, poison_id);
-  if (!detail) return detail.error();
-  if (!*detail) return false;
-  const auto whole = parts_.office.get((*detail)->item.record);
-  if (!whole) return whole.error();
-  const DeadLetter& record = whole->record;
-  const Counters counters = after_replay(record.counters, ReplayCount::restart);
-
-  const Change sending = Transition{.id = record.id,
-                                    .expected_version = record.version,
-                                    .lease_for = replay_lease,
-                                    .to = Status::replaying,
-                                    .now = now.wall,
-                                    .counters = counters};
-  const auto begun = parts_.office.apply({&sending, 1});
-  if (!begun) {
-    if (begun.error().code == Code::conflict) return false;  // another retry or removal won
-    return begun.error();
+  for (int left = most_tries; left > 0; --left) {
+    const auto detail = get_poison(kind, poison_id);
+    if (!detail) return detail.error();
+    if (!*detail) return false;
+    const auto whole = parts_.office.get((*detail)->item.record);
+    if (!whole) return whole.error();
+    const DeadLetter& record = whole->record;
+    const Counters counters = after_replay(record.counters, ReplayCount::restart);
+    const Change sending = Transition{.id = record.id,
+                                      .expected_version = record.version,
+                                      .lease_for = replay_lease,
+                                      .to = Status::replaying,
+                                      .now = now.wall,
+                                      .counters = counters};
+    const auto begun = parts_.office.apply({&sending, 1});
+    if (begun) return send_poison(kind, *whole, counters, begun->front().lease, now);
+    // Somebody touched it: if another retry or removal won, it is not there any more.
+    if (begun.error().code != Code::conflict) return begun.error();
   }
-  const Publication again = replay_of(*whole, counters);
+  return false;
+}
+
+Result<bool> DurableRuntime::send_poison(PoisonKind kind, const RecordDetail& whole,
+                                         const Counters& counters,
+                                         const std::optional<LeaseToken>& lease, Instant now) {
+  const Publication again = replay_of(whole, counters);
   const auto published = queue(kind).publish({&again, 1}, now);
   // It stays `replaying`, since it may have arrived; whoever looks after the office (JobRunner) has
   // it back once the lease has run out.
   if (!published) return published.error();
-  const Change sent = Transition{
-      .id = record.id, .lease = begun->front().lease, .to = Status::replayed, .now = now.wall};
+  const Change sent =
+      Transition{.id = whole.record.id, .lease = lease, .to = Status::replayed, .now = now.wall};
   const auto done = parts_.office.apply({&sent, 1});
   // The item may have run, and even died again, before this mark was made.
   const bool overtaken =

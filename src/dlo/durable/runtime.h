@@ -100,6 +100,9 @@ class DurableRuntime {
   Result<DurableStats> stats(Instant now);
 
  private:
+  /// What is `replaying` under `lease` is published, and marked as sent.
+  Result<bool> send_poison(PoisonKind kind, const RecordDetail& whole, const Counters& counters,
+                           const std::optional<LeaseToken>& lease, Instant now);
   /// An item in somebody's hands.
   struct Out {
     Delivery delivery;                  // as at the claim
