@@ -83,6 +83,11 @@ PutDocument IdempotencyKey::keep(const HttpResponse& answer) const {
   return {kind, name_, json.take(), 0};
 }
 
+Id128 IdempotencyKey::identity(std::size_t part) const {
+  const std::string digest = hex_digest(name_ + "\n" + std::to_string(part));
+  return parse_id(digest.substr(0, 32)).value_or(Id128{});
+}
+
 void IdempotencyKey::forget_old(Office& office, TimePoint now) {
   Ledger* ledger = office.extras().ledger;
   if (ledger == nullptr) return;

@@ -27,8 +27,8 @@ class IdempotencyKey {
   /// do not become more and more.
   static void forget_old(Office& office, TimePoint now);
 
-  /// For identities: the same for the same key.
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// What the part of that number of the request is known by: the same under the same key.
+  [[nodiscard]] Id128 identity(std::size_t part) const;
 
  private:
   std::string name_;    // of the key, route and actor

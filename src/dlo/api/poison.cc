@@ -10,6 +10,8 @@
 #include "dlo/api/audit_text.h"
 #include "dlo/api/body.h"
 #include "dlo/api/curtain.h"
+#include "dlo/api/idempotency.h"
+#include "dlo/api/overtaken.h"
 #include "dlo/core/spelling.h"
 #include "dlo/durable/runtime.h"
 #include "dlo/jobs/former.h"
@@ -109,7 +111,8 @@ std::string move_text(Status from, Status to) {
   return json.take();
 }
 
-HttpResponse remove(const Book& book, const Request& request) {
+std::optional<HttpResponse> remove_once(const Book& book, const Request& request,
+                                        Overtaken& overtaken) {
   const auto id = poison_id(request);
   if (!id) return problem_of(id.error());
   const auto detail = find(book, *id);
@@ -131,15 +134,26 @@ HttpResponse remove(const Book& book, const Request& request) {
   changes->emplace_back(audit_of(request, "poison.remove", to_string(record),
                                  move_text(now->record.status, Status::discarding)));
   const auto applied = book.office.apply(*changes);
-  // Somebody else took it out between the look and the act: for the caller it is simply gone.
-  if (!applied && applied.error().code == Code::conflict) return yes_or_no("removed", false);
+  if (!applied && overtaken.is_reason_to_begin_anew(applied.error())) return std::nullopt;
   return applied ? yes_or_no("removed", true) : problem_of(applied.error());
+}
+
+HttpResponse remove(const Book& book, const Request& request) {
+  return answer_of_last(
+      request, [&](Overtaken& overtaken) { return remove_once(book, request, overtaken); });
 }
 
 HttpResponse retry(const Book& book, const Request& request) {
   const auto id = poison_id(request);
   if (!id) return problem_of(id.error());
   if (auto read = read_body(request, [](JsonFields&) {}); !read) return problem_of(read.error());
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
+  if (*key) {
+    auto before = (*key)->find(book.office);
+    if (!before) return problem_of(before.error());
+    if (*before) return std::move(**before);
+  }
   const auto detail = find(book, *id);
   if (!detail) return problem_of(detail.error());
   if (!*detail) return yes_or_no("retried", false);
@@ -162,7 +176,13 @@ HttpResponse retry(const Book& book, const Request& request) {
   const auto retried = runtime.retry_poison(book.kind, *id, request.instant());
   if (!retried) return problem_of(retried.error());
   window->wake();
-  return yes_or_no("retried", *retried);
+  HttpResponse answer = yes_or_no("retried", *retried);
+  if (!*key || !*retried) return answer;
+  // Afterwards: a key that was kept for nothing would keep the item from being retried. If this is
+  // lost the item is not among the poisoned any more, and nothing is sent twice.
+  const Change kept = (*key)->keep(answer);
+  if (book.office.apply({&kept, 1})) IdempotencyKey::forget_old(book.office, request.now);
+  return answer;
 }
 
 /// Zero: it was not named, and there is none of the usual name.

@@ -1,17 +1,20 @@
 #include "dlo/api/reports.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dlo/api/answers.h"
 #include "dlo/api/body.h"
 #include "dlo/api/report_answers.h"
 #include "dlo/core/spelling.h"
+#include "dlo/jobs/batch.h"
 #include "dlo/server/answers_together.h"
 
 namespace dlo::api {
 namespace {
 
 constexpr std::size_t written_at_once = 500;
+constexpr std::size_t most_under_a_key = 10'000;
 constexpr std::size_t writers = 4;  // the office itself gathers what they bring into one sync
 constexpr std::string_view ndjson = "application/x-ndjson";
 constexpr const char* foreign_source = "a report of a source outside of its scope";
@@ -28,6 +31,12 @@ Result<void> check_source(const Request& request, const Reading& reading) {
   return Error{Code::refused, "api.report",
                "The token of " + in_quotes(request.actor.name) + " is not for the source " +
                    in_quotes(source) + ". Nothing was kept of it."};
+}
+
+/// Whether the same line would come to the same if it were sent again.
+bool is_final(const Result<TaskAnswer>& outcome) {
+  if (!is_refused(outcome)) return outcome->durable;
+  return !will_pass(outcome ? outcome->refusal->error : outcome.error());
 }
 
 HttpResponse answer_of_lines(const std::vector<Line>& lines,
@@ -116,12 +125,33 @@ HttpResponse Reports::take_keyed(const Request& request, const IdempotencyKey& k
   return answer_of(answer);
 }
 
+/// Under a key a batch is taken once. Lines that name no message are known by the key and their
+/// number, so that a repeat after a crash, before the answer was kept, meets the same dead letters.
 HttpResponse Reports::take_batch(const Request& request) {
-  if (request.http.has_header("Idempotency-Key")) {
+  const auto key = IdempotencyKey::of(request);
+  if (!key) return problem_of(key.error());
+  if (!*key) return take_lines(request, nullptr, nullptr);
+  if (lines_of(request.http.body).size() > most_under_a_key) {  // their answers are kept
     return problem(400, "invalid_argument",
-                   "A batch takes no Idempotency-Key. Give every message an `id` instead: the same "
-                   "source, id and content is the same dead letter, however often it is reported.");
+                   "A batch under an Idempotency-Key has at most 10000 lines. Nothing was kept; "
+                   "send it in parts, each under a key of its own.");
   }
+  const auto before = (*key)->find(parts_.office);
+  if (!before) return problem_of(before.error());
+  if (*before) return **before;
+  bool final = false;
+  HttpResponse answer = take_lines(request, &**key, &final);
+  if (!final) return answer;  // what could not be kept now may be, if it is sent again
+  const Change kept = (*key)->keep(answer);
+  if (parts_.office.apply({&kept, 1})) {
+    IdempotencyKey::forget_old(parts_.office, request.now);
+    return answer;
+  }
+  const auto meanwhile = (*key)->find(parts_.office);  // somebody was quicker with the same key
+  return meanwhile && *meanwhile ? **meanwhile : answer;
+}
+
+HttpResponse Reports::take_lines(const Request& request, const IdempotencyKey* key, bool* final) {
   const auto lines = lines_of(request.http.body);
   const auto words = parts_.desk.names();
   std::vector<Result<TaskAnswer>> outcomes(lines.size(), Result<TaskAnswer>(Error{}));
@@ -137,6 +167,7 @@ HttpResponse Reports::take_batch(const Request& request) {
       foreign = true;
     } else {
       reading->report.by = request.actor.name;
+      if (key != nullptr) reading->report.delivery = key->identity(lines[i].number);
       good.push_back(std::move(*reading));
       places.push_back(i);
     }
@@ -144,6 +175,7 @@ HttpResponse Reports::take_batch(const Request& request) {
   if (foreign) request.note_refused(foreign_source);  // once, however many lines
   auto answers = parts_.desk.report_all(std::move(good));
   for (std::size_t i = 0; i < places.size(); ++i) outcomes[places[i]] = std::move(answers[i]);
+  if (final != nullptr) *final = std::all_of(outcomes.begin(), outcomes.end(), is_final);
   return answer_of_lines(lines, outcomes);
 }
 

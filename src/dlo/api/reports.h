@@ -39,6 +39,9 @@ class Reports {
   [[nodiscard]] HttpResponse take_keyed(const Request& request, const IdempotencyKey& key,
                                         Reading reading);
   [[nodiscard]] HttpResponse take_batch(const Request& request);
+  /// `final`, unless null: whether a repeat would come to the same.
+  [[nodiscard]] HttpResponse take_lines(const Request& request, const IdempotencyKey* key,
+                                        bool* final);
   /// Line by line, with every caller's error.
   [[nodiscard]] HttpResponse refuse_batch(const Request& request, const Error& why);
   void write(std::vector<Pending> pending);

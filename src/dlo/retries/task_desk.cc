@@ -23,8 +23,8 @@ Id128 random_id() {
 }
 
 /// `wf_` and 12 digits, for tasks that nobody named.
-std::string new_task_id() {
-  return "wf_" + to_string(random_id()).substr(0, 12);
+std::string task_id_of(const Id128& delivery) {
+  return "wf_" + to_string(delivery).substr(0, 12);
 }
 
 /// What a caller may leave out.
@@ -35,7 +35,7 @@ void fill_in(TaskReport& task, bool named) {
   }
   if (report.delivery == Id128{}) report.delivery = random_id();
   auto message = std::make_shared<Message>(*report.message);
-  if (named && message->id.empty()) message->id = new_task_id();
+  if (named && message->id.empty()) message->id = task_id_of(report.delivery);
   if (request_of(message->headers) != task.asked) put_request(message->headers, task.asked);
   if (depends_on(message->headers).empty()) put_depends_on(message->headers, task.depends_on);
   report.message = std::move(message);

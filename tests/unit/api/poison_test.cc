@@ -159,8 +159,14 @@ TEST_F(PoisonTest, WhatIsRemovedCanBeRestoredUntilItsGraceEndsAndIsGoneAfterward
 TEST_F(PoisonTest, ARetryGoesBackToItsQueueWithTheCountReset) {  // S3-35
   poison("i1", "charge");
   const std::string id = get("/v1/poison/activities").at("items.0.poison_id");
-  EXPECT_EQ(say("POST", "/v1/poison/activities/" + id + "/retry", "").at("retried"), "true");
-  EXPECT_EQ(say("POST", "/v1/poison/activities/" + id + "/retry", "").at("retried"), "false");
+  const auto retry = [&](const std::string& key) {
+    return say("POST", "/v1/poison/activities/" + id + "/retry", "", {{"Idempotency-Key", key}});
+  };
+  EXPECT_EQ(retry("first").at("retried"), "true");
+  EXPECT_EQ(retry("second").at("retried"), "false");
+  const Told again = retry("first");
+  EXPECT_EQ(again.at("retried"), "true") << "whoever did not hear the answer hears it now";
+  EXPECT_EQ(again.header("Idempotency-Replayed"), "true");
   const Told got = ask("POST", "/v1/queues/work/receive");
   EXPECT_EQ(got.at("messages.0.message.payload"), "input") << got;
   EXPECT_EQ(got.at("messages.0.counters.abandon"), "0");

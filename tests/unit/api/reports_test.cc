@@ -107,6 +107,36 @@ TEST_F(ReportsTest, UnderOneKeyAReportHappensOnce) {
   EXPECT_EQ(report(body, {{"Idempotency-Key", ""}}).status(), 400);
 }
 
+TEST_F(ReportsTest, UnderOneKeyABatchHappensOnce) {
+  const std::string lines =
+      "{\"source\":\"orders\",\"payload\":\"x\",\"error\":\"e\"}\n"
+      "{\"source\":\"orders\",\"payload\":\"x\",\"error\":\"e\"}\n"
+      "{\"source\":7}\n";
+  const auto batch = [&](const std::string& key, const std::string& body) {
+    return ask("POST", "/v1/dead-letters", body,
+               {{"Content-Type", "application/x-ndjson"}, {"Idempotency-Key", key}});
+  };
+  const auto count = [&] { return get("/v1/stats").at("open"); };
+  const Told first = batch("b1", lines);
+  EXPECT_EQ(first.status(), 207) << first;
+  EXPECT_EQ(count(), "2") << "alike, and yet two";
+  const Told second = batch("b1", lines);
+  EXPECT_EQ(second.body(), first.body());
+  EXPECT_EQ(second.header("Idempotency-Replayed"), "true");
+  EXPECT_EQ(count(), "2");
+  EXPECT_EQ(batch("b1", lines + lines).status(), 409);
+
+  // Killed before the answer was kept: the same dead letters are met.
+  const Document kept = testing::must(office_.extras().ledger->documents("idempotency", "", 10))[0];
+  const Change lost = PutDocument{"idempotency", kept.key, std::nullopt, kept.version};
+  testing::must(office_.apply({&lost, 1}));
+  const Told third = batch("b1", lines);
+  EXPECT_TRUE(third.says(R"("effect":"merged")")) << third;
+  EXPECT_EQ(count(), "2");
+  EXPECT_EQ(batch("b2", lines).status(), 207);
+  EXPECT_EQ(count(), "4") << "another key, another batch";
+}
+
 TEST_F(ReportsTest, KeysAreForgottenAfterADay) {
   const std::string body = R"({"source":"orders","payload":"x","error":"e"})";
   for (int i = 0; i < 50; ++i) report(body, {{"Idempotency-Key", "old" + std::to_string(i)}});
