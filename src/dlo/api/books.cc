@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "dlo/api/answers.h"
+#include "dlo/api/audit_trail.h"
 #include "dlo/api/groups.h"
 #include "dlo/json/json.h"
 #include "dlo/json/writer.h"
 
 namespace dlo::api {
 namespace {
-
-constexpr std::size_t most_entries = 1'000;
 
 struct SourceCount {
   std::uint64_t total = 0;
@@ -76,36 +75,6 @@ HttpResponse stats(Office& office, const Request&) {
   return json_answer(json.take());
 }
 
-HttpResponse audit(Office& office, const Request& request) {
-  const auto after = request.number("after", 0, 0, UINT64_MAX);
-  if (!after) return problem_of(after.error());
-  const auto limit = request.number("limit", 100, 1, most_entries);
-  if (!limit) return problem_of(limit.error());
-  Ledger* ledger = office.extras().ledger;
-  if (ledger == nullptr) {
-    return problem(501, "no_audit", "This office keeps no audit trail.");
-  }
-  const auto entries = ledger->audit(*after, *limit);
-  if (!entries) return problem_of(entries.error());
-  if (request.http.header("Accept").find("application/x-ndjson") != std::string_view::npos) {
-    HttpResponse response;
-    response.content_type = "application/x-ndjson";
-    for (const AuditEntry& entry : *entries) response.body += to_json(entry) + "\n";
-    return response;
-  }
-  JsonWriter json;
-  json.begin_object().key("entries").begin_array();
-  for (const AuditEntry& entry : *entries) json.raw(to_json(entry));
-  json.end_array().key("next");
-  if (entries->size() == *limit) {
-    json.number(entries->back().number);
-  } else {
-    json.null();
-  }
-  json.end_object();
-  return json_answer(json.take());
-}
-
 }  // namespace
 
 std::vector<Route> book_routes(Office& office) {
@@ -120,8 +89,9 @@ std::vector<Route> book_routes(Office& office) {
        "/v1/audit",
        Role::reader,
        Lane::slow,
-       {"after", "limit"},
-       answering([&office](const Request& request) { return audit(office, request); })},
+       {"after", "before", "order", "limit", "actor", "act", "subject", "since", "until",
+        "refused"},
+       answering([&office](const Request& request) { return audit_trail(office, request); })},
   };
 }
 

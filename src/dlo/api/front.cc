@@ -10,6 +10,7 @@
 #include "dlo/core/duration.h"
 #include "dlo/core/spelling.h"
 #include "dlo/json/writer.h"
+#include "dlo/store/office.h"
 
 namespace dlo::api {
 namespace {
@@ -104,7 +105,8 @@ void Front::note(const HttpRequest& http, const Actor& actor, TimePoint now,
   detail.begin_object().member("why", why).member("client", http.client).end_object();
   // The path without its query, which may hold what is nobody's business.
   const std::string path = http.target.substr(0, std::min(http.target.find('?'), longest_subject));
-  parts_.refused({now, actor.name, "refused", http.method + " " + path, detail.take()});
+  parts_.refused(
+      {now, actor.name, std::string(refused_act), http.method + " " + path, detail.take()});
 }
 
 void Front::handle(HttpRequest http, ExchangePtr exchange) const {

@@ -20,15 +20,29 @@ namespace {
 
 constexpr std::uint64_t page = 1'000;
 
+std::string address_of(const AuditArguments& arguments, const std::string& from,
+                       std::uint64_t most) {
+  std::string acts;
+  for (const std::string& each : arguments.acts) acts += (acts.empty() ? "" : ",") + each;
+  return Address("/v1/audit")
+      .with_some(arguments.newest ? "before" : "after", from)
+      .with_some("order", arguments.newest ? "newest" : "")
+      .with("limit", std::to_string(std::min(most, page)))
+      .with_some("actor", arguments.actor)
+      .with_some("act", acts)
+      .with_some("subject", arguments.subject)
+      .with_some("since", arguments.since)
+      .with_some("until", arguments.until)
+      .with_some("refused", arguments.refused ? "true" : "")
+      .text();
+}
+
 /// Calls `each` with the trail, part by part.
-Result<void> walk(Client& client, std::uint64_t after, std::uint64_t most,
+Result<void> walk(Client& client, const AuditArguments& arguments, std::uint64_t most,
                   const std::function<void(std::span<const AuditEntry>)>& each) {
+  std::string from = arguments.after > 0 ? std::to_string(arguments.after) : "";
   while (most > 0) {
-    Ask ask{"GET", Address("/v1/audit")
-                       .with("after", std::to_string(after))
-                       .with("limit", std::to_string(std::min(most, page)))
-                       .text()};
-    const auto reply = ask_for(client, ask);
+    const auto reply = ask_for(client, {"GET", address_of(arguments, from, most)});
     if (!reply) return reply.error();
     std::vector<AuditEntry> part;
     for (const JsonValue& entry : member(reply->value, "entries").items) {
@@ -36,12 +50,18 @@ Result<void> walk(Client& client, std::uint64_t after, std::uint64_t most,
       if (!parsed) return parsed.error();
       part.push_back(std::move(*parsed));
     }
-    if (part.empty()) return {};
-    each(part);
+    if (!part.empty()) each(part);
     most -= std::min<std::uint64_t>(most, part.size());
-    after = part.back().number;
+    from = text_of(reply->value, "next");
+    if (from.empty()) return {};
   }
   return {};
+}
+
+bool is_filtered(const AuditArguments& arguments) {
+  return arguments.refused || arguments.after > 0 || !arguments.actor.empty() ||
+         !arguments.acts.empty() || !arguments.subject.empty() || !arguments.since.empty() ||
+         !arguments.until.empty();
 }
 
 void print_rows(Context& context, const std::vector<AuditEntry>& entries) {
@@ -101,15 +121,23 @@ int audit_list(Context& context, const AuditArguments& arguments) {
   // Programs are given everything, people a screenful, unless they say otherwise.
   const bool everything = arguments.all || (!arguments.limited && !is_for_people(context));
   const std::uint64_t most = everything ? UINT64_MAX : arguments.limit;
-  const auto walked = walk(**client, arguments.after, most, [&](std::span<const AuditEntry> part) {
+  const auto walked = walk(**client, arguments, most, [&](std::span<const AuditEntry> part) {
     for (const AuditEntry& each : part) print_entry(each);
     last = part.back().number;
   });
   if (array) context.out << "]\n";
   if (!walked) return refuse(context, walked.error());
-  if (count == 0) context.err << "Nothing was done yet.\n";
+  if (count == 0) {
+    context.err << (is_filtered(arguments) ? "Nothing like that was done.\n"
+                                           : "Nothing was done yet.\n");
+  }
   if (!rows.empty()) print_rows(context, rows);
-  if (count == most) context.err << "There may be more: add --after " << last << ", or --all.\n";
+  if (count == most) {
+    context.err << "There may be more: "
+                << (arguments.newest ? "say a larger --limit"
+                                     : "add --after " + std::to_string(last))
+                << ", or --all.\n";
+  }
   return count == 0 ? exit_nothing_matched : exit_ok;
 }
 
@@ -120,7 +148,7 @@ int audit_verify(Context& context, const AuditArguments& arguments) {
   std::optional<std::uint64_t> broken;
   bool head_seen = arguments.head.empty();
   // The chain is checked here, not where it is kept: who changed it could answer anything.
-  const auto walked = walk(**client, 0, UINT64_MAX, [&](std::span<const AuditEntry> part) {
+  const auto walked = walk(**client, {}, UINT64_MAX, [&](std::span<const AuditEntry> part) {
     if (!broken) broken = first_broken(part, last ? &*last : nullptr);
     for (const AuditEntry& each : part) head_seen = head_seen || each.hash == arguments.head;
     last = part.back();

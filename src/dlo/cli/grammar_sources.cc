@@ -71,11 +71,20 @@ void add_audit(const Grammar& grammar) {
   const auto arguments = std::make_shared<AuditArguments>();
   auto* all =
       command->add_subcommand("list", "The trail, oldest first; -o ndjson exports all of it");
-  all->add_option("--after", arguments->after, "Go on after this entry")->capture_default_str();
+  auto* after =
+      all->add_option("--after", arguments->after, "Go on after this entry")->capture_default_str();
   auto* limit = all->add_option("--limit", arguments->limit,
                                 "So many; for programs (-o ndjson, csv, json) all unless said")
                     ->capture_default_str();
   all->add_flag("--all", arguments->all, "Everything")->excludes(limit);
+  all->add_flag("--newest", arguments->newest, "Newest first")->excludes(after);
+  all->add_option("--actor", arguments->actor, "Who did it");
+  all->add_option("--act", arguments->acts, "One of these, with commas; job.* for all of jobs")
+      ->delimiter(',');
+  all->add_option("--subject", arguments->subject, "To what, or a part of it: an id");
+  all->add_option("--since", arguments->since, "A moment, or how long ago: 2h");
+  all->add_option("--until", arguments->until, "Before this; a moment, or how long ago");
+  all->add_flag("--refused", arguments->refused, "Only what was refused");
   on(grammar, all, arguments, [limit](Context& c, AuditArguments a) {
     a.limited = limit->count() > 0;
     return audit_list(c, a);

@@ -106,6 +106,13 @@ struct AuditArguments {
   std::uint64_t limit = 100;
   bool limited = false;  // somebody said so: an export is otherwise everything
   bool all = false;
+  bool newest = false;  // first
+  bool refused = false;
+  std::string actor{};
+  std::vector<std::string> acts{};
+  std::string subject{};
+  std::string since{};
+  std::string until{};
   std::string head;  // a hash that has to be in the trail
 };
 int audit_list(Context& context, const AuditArguments& arguments);

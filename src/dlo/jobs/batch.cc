@@ -31,12 +31,30 @@ std::string why_of(const Job& job) {
   return why;
 }
 
-AddAudit audit_of(const Job& job, std::span<const RecordId> acted_on, TimePoint now) {
+void write_texts(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts) {
+  if (texts.empty()) return;
+  json.key(name).begin_array();
+  for (const std::string& text : texts) json.text(text);
+  json.end_array();
+}
+
+AddAudit audit_of(const Job& job, std::span<const RecordId> acted_on, const Moves& moves,
+                  TimePoint now) {
   Sha256 ids;
   for (const RecordId& id : acted_on) ids.update(to_string(id));
   JsonWriter detail;
   detail.begin_object().member("count", std::uint64_t{acted_on.size()});
   if (job.spec.replay) detail.member("target", job.spec.replay->target);
+  detail.key("moves").begin_array();
+  for (const auto& [move, count] : moves) {
+    detail.begin_object().member("from", name_of(move.first)).member("to", name_of(move.second));
+    detail.member("count", count).end_object();
+  }
+  detail.end_array();
+  write_texts(detail, "tags", job.spec.tags);
+  write_texts(detail, "remove_tags", job.spec.remove_tags);
+  if (!job.spec.recipe.empty()) detail.key("recipe").raw(digest_json(job.spec.recipe));
+  if (job.spec.into) detail.member("into", to_string(*job.spec.into));
   detail.member("ids_sha256", to_hex(ids.finish())).member("notes", job.spec.notes).end_object();
   return {now, job.created_by, std::string(act_of(job.spec)), "job " + job.id, detail.take()};
 }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "dlo/core/error.h"
 #include "dlo/jobs/job.h"
@@ -22,7 +24,15 @@ namespace dlo {
 /// What the trail keeps of a text that may hold values of messages: enough to know it again (R25).
 [[nodiscard]] std::string digest_json(std::string_view text);
 
-/// One entry for many: how many, and a digest by which a list of ids can be checked (R25).
-[[nodiscard]] AddAudit audit_of(const Job& job, std::span<const RecordId> acted_on, TimePoint now);
+/// A member that is a list of texts, left out if there are none.
+void write_texts(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts);
+
+/// How many went from which status to which. Of what only changes a record both are the same.
+using Moves = std::map<std::pair<Status, Status>, std::uint64_t>;
+
+/// One entry for many: how many, what they were and are, and a digest by which a list of ids can be
+/// checked (R25).
+[[nodiscard]] AddAudit audit_of(const Job& job, std::span<const RecordId> acted_on,
+                                const Moves& moves, TimePoint now);
 
 }  // namespace dlo

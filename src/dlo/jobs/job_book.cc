@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dlo/core/spelling.h"
+#include "dlo/jobs/batch.h"
 #include "dlo/jobs/job_freeze.h"
 #include "dlo/jobs/job_index.h"
 #include "dlo/jobs/job_trail.h"
@@ -20,6 +21,7 @@ constexpr std::size_t documents_page = 500;
 constexpr std::size_t listed_page = 100;
 constexpr std::size_t most_passed_over = 5'000;  // by one list
 constexpr std::uint64_t most_at_once = 1'000;    // their ids are in every checkpoint
+constexpr int most_tries = 8;
 constexpr std::array<std::string_view, 4> verb_names = {"start", "pause", "resume", "cancel"};
 
 Error no_job(const std::string& id) {
@@ -72,13 +74,6 @@ bool is_wanted(const JobFilter& filter, std::string_view entry) {
   return among(filter.states, entry.substr(0, space),
                [](JobState state) { return name_of(state); }) &&
          among(filter.acts, act, [](const std::string& name) { return std::string_view(name); });
-}
-
-void write_texts(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts) {
-  if (texts.empty()) return;
-  json.key(name).begin_array();
-  for (const std::string& text : texts) json.text(text);
-  json.end_array();
 }
 
 void write_replay(JsonWriter& json, const ReplaySpec& spec) {
@@ -219,18 +214,23 @@ Result<Job> JobBook::keep(Job job, bool start, std::vector<Change> also) {
 
 Result<Job> JobBook::change(const std::string& id, JobVerb verb, const std::string& actor,
                             TimePoint now) {
-  auto job = get(id);
-  if (!job) return job;
-  const auto state = after_verb(job->state, verb);
-  if (!state) {
-    return Error{Code::conflict, "jobs.change",
-                 "Job " + id + " is " + std::string(name_of(job->state)) + " and cannot " +
-                     std::string(name_of(verb)) + "; nothing was changed."};
+  for (int left = most_tries; true; --left) {
+    auto job = get(id);
+    if (!job) return job;
+    const auto state = after_verb(job->state, verb);
+    if (!state) {
+      return Error{Code::conflict, "jobs.change",
+                   "Job " + id + " is " + std::string(name_of(job->state)) + " and cannot " +
+                       std::string(name_of(verb)) + "; nothing was changed."};
+    }
+    job->state = *state;
+    if (verb == JobVerb::start) job->started_at = now;
+    if (verb == JobVerb::cancel) job->ended_at = now;
+    auto changed = put(std::move(*job), std::string(name_of(verb)), actor, now);
+    // The runner may have ended it since the look: then what is possible is asked anew.
+    const bool overtaken = !changed && changed.error().code == Code::conflict;
+    if (!overtaken || left == 1) return changed;
   }
-  job->state = *state;
-  if (verb == JobVerb::start) job->started_at = now;
-  if (verb == JobVerb::cancel) job->ended_at = now;
-  return put(std::move(*job), std::string(name_of(verb)), actor, now);
 }
 
 Result<Job> JobBook::end(const std::string& id, JobState how, const std::string& problem,

@@ -16,9 +16,15 @@ namespace {
 /// One record and what is to be written for it.
 struct Item {
   RecordId id;
-  std::vector<Change> changes;  // empty: nothing is to be done
+  Status status = Status::pending;  // as it is
+  std::vector<Change> changes;      // empty: nothing is to be done
   std::string_view outcome = item_refused;
 };
+
+Status status_after(const Item& item) {
+  const auto* move = std::get_if<Transition>(&item.changes.front());
+  return move != nullptr ? move->to : item.status;
+}
 
 /// Plans what a job does to one record.
 class Planner {
@@ -36,7 +42,7 @@ class Planner {
   }
 
   Result<Item> plan(const RecordHead& head) {
-    Item item{head.id, {}};
+    Item item{head.id, head.status, {}};
     if (!is_possible(job_.spec.act, head.status)) return item;
     switch (job_.spec.act) {
       case Act::retry:
@@ -208,11 +214,14 @@ class Step {
     std::vector<Change> changes;
     JobCheckpoint checkpoint{job_.id, {}, {}};
     std::vector<RecordId> acted;
+    Moves moves;
     for (const Item* item : done) {
       for (const Change& change : item->changes) changes.push_back(change);
       checkpoint.outcomes.emplace_back(item->id, item->outcome);
       ++(item->outcome == item_refused ? progress.counts.refused : progress.counts.ok);
-      if (!item->changes.empty()) acted.push_back(item->id);
+      if (item->changes.empty()) continue;
+      acted.push_back(item->id);
+      ++moves[{item->status, status_after(*item)}];
     }
     for (const Item* item : changed) {
       checkpoint.outcomes.emplace_back(item->id, item_changed);
@@ -220,7 +229,7 @@ class Step {
     }
     checkpoint.cursor = to_json(progress);
     changes.emplace_back(std::move(checkpoint));
-    if (!acted.empty()) changes.emplace_back(audit_of(job_, acted, now_));
+    if (!acted.empty()) changes.emplace_back(audit_of(job_, acted, moves, now_));
     const auto applied = office_.apply(changes);
     if (!applied) return applied.error();
     progress_ = std::move(progress);

@@ -1,6 +1,7 @@
 #include "dlo/jobs/replay_step.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "dlo/jobs/batch.h"
@@ -94,7 +95,14 @@ std::string ReplayWork::mark_of(const DeadLetter& record) const {
 }
 
 Result<Stepped> ReplayWork::write(Tried tried) {
-  if (!tried.sent.empty()) tried.changes.emplace_back(audit_of(job_, tried.sent, now_));
+  if (!tried.sent.empty()) {
+    const std::unordered_set<RecordId> sent(tried.sent.begin(), tried.sent.end());
+    Moves moves;
+    for (const Taken& each : progress_.sending) {
+      if (sent.contains(each.id)) ++moves[{each.was, Status::replayed}];
+    }
+    tried.changes.emplace_back(audit_of(job_, tried.sent, moves, now_));
+  }
   tried.changes.emplace_back(
       JobCheckpoint{job_.id, to_json(tried.next), std::move(tried.outcomes)});
   const auto applied = office_.apply(tried.changes);

@@ -33,6 +33,31 @@ std::string audit_hash(const std::string& previous, std::uint64_t number, const 
   return to_hex(hash.finish());
 }
 
+Result<std::optional<AuditEntry>> newest_audit(Ledger& ledger) {
+  std::optional<AuditEntry> newest;
+  // Entries are numbered without gaps, from 1. First beyond the end by doubling, then back.
+  std::uint64_t step = 1;
+  std::uint64_t after = 0;
+  bool growing = true;
+  while (step > 0) {
+    const auto found = ledger.audit(after + step - 1, 1);
+    if (!found) return found.error();
+    if (!found->empty()) {
+      after += step;
+      newest = found->front();
+      step = growing ? step * 2 : step / 2;
+    } else {
+      growing = false;
+      step /= 2;
+    }
+  }
+  // Others may have written on meanwhile.
+  const auto rest = ledger.audit(newest ? newest->number : 0, 100);
+  if (!rest) return rest.error();
+  if (!rest->empty()) newest = rest->back();
+  return newest;
+}
+
 std::optional<std::uint64_t> first_broken(std::span<const AuditEntry> entries,
                                           const AuditEntry* before) {
   std::string previous = before == nullptr ? "" : before->hash;

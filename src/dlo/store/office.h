@@ -109,6 +109,13 @@ class Ledger {
 [[nodiscard]] std::string audit_hash(const std::string& previous, std::uint64_t number,
                                      const AddAudit& act);
 
+/// The newest entry; nothing if there is none. Found in as many looks as its number has bits,
+/// twice.
+[[nodiscard]] Result<std::optional<AuditEntry>> newest_audit(Ledger& ledger);
+
+/// The act of an entry that tells of one that was refused.
+inline constexpr std::string_view refused_act = "refused";
+
 /// The number of the first entry that does not follow from the one before it, if any: a changed
 /// byte, a missing or a swapped entry. `before` is the entry ahead of the first; null at the start.
 [[nodiscard]] std::optional<std::uint64_t> first_broken(std::span<const AuditEntry> entries,

@@ -1,5 +1,7 @@
+#include <chrono>
 #include <gtest/gtest.h>
 #include <string>
+#include <thread>
 
 #include "support/temporary_directory.h"
 #include "unit/api/asking.h"
@@ -144,6 +146,72 @@ TEST_F(AuditTest, PoisonThatIsRemovedSaysWhatItWas) {
   EXPECT_EQ(ask("DELETE", "/v1/poison/orchestrations/" + id).at("removed"), "true");
   EXPECT_EQ(at(detail_of("poison.remove"), "to"), "discarding") << detail_of("poison.remove");
   EXPECT_NE(at(detail_of("poison.remove"), "from"), "?");
+}
+
+// Whoever looks for what was done needs not read everything.
+class AuditFilters : public AuditTest {
+ protected:
+  /// Numbers of the entries on a page, and where it says to go on.
+  std::string page(const std::string& query) {
+    const Told told = get("/v1/audit?" + query);
+    if (told.status() != 200) return std::to_string(told.status());
+    std::string numbers;
+    for (int i = 0; told.at("entries." + std::to_string(i) + ".number") != "?"; ++i) {
+      numbers += told.at("entries." + std::to_string(i) + ".number") + " ";
+    }
+    return numbers + "next " + told.at("next");
+  }
+};
+
+TEST_F(AuditFilters, ChooseByWhoWhatToWhatWhenAndWhetherItWasRefused) {
+  const std::string first = dead(R"("id":"1")");                // 1: die
+  say("POST", "/v1/dead-letters/" + first + "/archive", "{}");  // 2
+  clock_.advance(std::chrono::hours{2});
+  const std::string second = dead(R"("id":"2")");                        // 3: die
+  say("POST", "/v1/dead-letters/" + second + "/archive", "{}");          // 4
+  say("POST", "/v1/dead-letters/" + second + "/archive", "{}");          // 5: refused
+  say("POST", "/v1/jobs", R"({"act":"tag","query":"x","tags":["a"]})");  // 6: job.plan
+  EXPECT_EQ(page("act=archive"), "2 4 next null");
+  EXPECT_EQ(page("act=archive,job.*"), "2 4 6 next null");
+  EXPECT_EQ(page("subject=" + second), "4 5 next null");
+  EXPECT_EQ(page("refused=true"), "5 next null");
+  EXPECT_EQ(page("refused=false&act=archive"), "2 4 next null");
+  EXPECT_EQ(page("since=1h"), "3 4 5 6 next null");
+  EXPECT_EQ(page("until=1h"), "1 2 next null");
+  EXPECT_EQ(page("actor=nobody"), "next null");
+  EXPECT_EQ(page("order=newest&limit=2"), "6 5 next 5");
+  EXPECT_EQ(page("before=5"), "4 3 2 1 next null");
+  EXPECT_EQ(page("act=archive&limit=1"), "2 next 2");
+  EXPECT_EQ(page("since=yesterday"), "400");
+  EXPECT_EQ(page("order=newest&after=3"), "400");
+}
+
+TEST_F(AuditFilters, PassOverALongTrailPageByPage) {
+  std::vector<Change> many;
+  for (int i = 0; i < 45'000; ++i) {
+    many.emplace_back(AddAudit{clock_.now(), i == 44'999 ? "ana" : "bo", "look", "x", "{}"});
+  }
+  must(office_.apply(many));
+  EXPECT_EQ(page("actor=ana"), "next 20000") << "so many are looked at by one request";
+  EXPECT_EQ(page("actor=ana&after=40000"), "45000 next null");
+  EXPECT_EQ(page("actor=ana&order=newest&limit=1"), "45000 next 45000");
+}
+
+TEST_F(AuditTest, ABulkActSaysWhatTheyWereAndAre) {
+  const std::string first = dead(R"("id":"1")");
+  dead(R"("id":"2")");
+  say("POST", "/v1/dead-letters/" + first + "/quarantine", "{}");
+  const std::string job =
+      say("POST", "/v1/jobs", R"({"act":"archive","query":"source:payments","start":true})")
+          .at("job.id");
+  const auto done = [&] { return get("/v1/jobs/" + job).at("job.state") == "done"; };
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  while (!done() && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  ASSERT_TRUE(done());
+  const std::string said = detail_of("archive");
+  EXPECT_EQ(at(said, "count"), "2") << said;
+  EXPECT_EQ(at(said, "moves.0.from") + at(said, "moves.0.to"), "pendingarchived") << said;
+  EXPECT_EQ(at(said, "moves.1.from") + at(said, "moves.1.to"), "quarantinedarchived") << said;
 }
 
 }  // namespace
