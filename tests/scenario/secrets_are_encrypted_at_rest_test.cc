@@ -49,9 +49,9 @@ std::set<std::string> found_in(const std::string& directory, const std::vector<s
 
 // Words that nobody writes by chance; each says where it was planted.
 const std::vector<std::string> planted = {
-    "zqpayloadsecret", "zqheadersecret",      "zqmetadatasecret", "zqversionsecret",
-    "zqqueuesecret",   "zqqueueheadersecret", "zqrecipesecret",   "zqnotesecret",
-    "zqquerysecret",   "zqsetheadersecret",   "zqjobrecipesecret"};
+    "zqpayloadsecret", "zqheadersecret",      "zqmetadatasecret",  "zqversionsecret",
+    "zqqueuesecret",   "zqqueueheadersecret", "zqrecipesecret",    "zqnotesecret",
+    "zqquerysecret",   "zqsetheadersecret",   "zqjobrecipesecret", "zqstacksecret"};
 const std::string in_error = "zqpasswordsecret";
 
 struct Planted {
@@ -65,7 +65,9 @@ Planted plant(HttpClient& client) {
       "POST", "/v1/dead-letters",
       R"({"source":"payments","id":"p1","json":{"card":"zqpayloadsecret","order":7},)"
       R"("headers":[{"name":"authorization","value":"zqheadersecret"}],"metadata":{"note":"zqmetadatasecret"},)"
-      R"("failure":{"type":"CardError","text":"login failed: password=zqpasswordsecret"}})",
+      R"("failure":{"type":"CardError","text":"login failed: password=zqpasswordsecret",)"
+      R"x("stack":"CardError: no\n\tat com.acme.Card.check(Card.java:1)\n)x"
+      R"x(\tat com.acme.Pay.zqstacksecret(Pay.java:2)"}})x",
       json);
   EXPECT_EQ(reported.status, 201) << reported.body;
   Planted out{member(reported.body, "id")};
@@ -216,6 +218,13 @@ TEST(Scenario, AKeyFileThatEverybodyCanReadIsComplainedAbout) {
     return both;
   };
   EXPECT_FALSE(complains()) << "it is made for its owner only";
+  const std::string elsewhere = place.path() + "/elsewhere.yaml";
+  std::ofstream(elsewhere) << "data: " << office << "\nvault:\n  key_file: /nonexistent\n";
+  const auto missing = run_dlo({"config", "check", elsewhere});
+  EXPECT_EQ(missing.code, 0) << missing.err;
+  EXPECT_NE(missing.err.find("vault.key_file: '/nonexistent' cannot be read here"),
+            std::string::npos)
+      << missing.err;
   std::filesystem::permissions(keys, std::filesystem::perms::others_read,
                                std::filesystem::perm_options::add);
   EXPECT_TRUE(complains());

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fstream>
 #include <ostream>
 #include <string_view>
 #include <vector>
@@ -57,13 +58,20 @@ void warn_of_targets(Context& context, const std::string& file, const Config& co
   }
 }
 
-/// Who can read the file of a secret has the secret.
-void warn_of_open_files(Context& context, const std::string& file, const Config& config) {
+/// Who can read the file of a secret has the secret; without it nothing is served.
+void warn_of_files(Context& context, const std::string& file, const Config& config) {
   const auto warn = [&](const std::string& path, std::size_t line, const std::string& setting) {
-    if (path.empty() || !is_open_to_all(path)) return;
+    if (path.empty()) return;
+    const bool there = std::ifstream(path).is_open();
+    if (there && !is_open_to_all(path)) return;
     context.err << "dlo: warning: "
-                << problem_text(file, {line, setting + ": everybody on this machine can read '" +
-                                                 path + "'; chmod 600 takes that away"})
+                << problem_text(file,
+                                {line, setting + (there ? ": everybody on this machine can "
+                                                          "read '" +
+                                                              path + "'; chmod 600 takes that away"
+                                                        : ": '" + path +
+                                                              "' cannot be read here; `dlo "
+                                                              "serve` would not start")})
                 << "\n";
   };
   for (const char* setting : {"vault.key_file", "tls.key"}) {
@@ -88,7 +96,7 @@ int config_check(Context& context, const ConfigArguments& arguments) {
     return say_count(context, reading->problems.size());
   }
   warn_of_targets(context, arguments.file, reading->config);
-  warn_of_open_files(context, arguments.file, reading->config);
+  warn_of_files(context, arguments.file, reading->config);
   context.out << "'" << printable(arguments.file) << "' is fine.\n";
   return exit_ok;
 }
