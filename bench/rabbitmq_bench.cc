@@ -1,14 +1,17 @@
 // Claims, all on one RabbitMQ server in one run (the tests' own, private to this program):
 //   good     good messages through the consumer (in-process handler) : a bare rabbitmq-c consumer
-//   with
-//            the same prefetch, one handler thread, acknowledgements in batches              >=
-//            0.90
-//   failing  the same while a share dies, offered at half the rate at which the office
-//            appends: good messages a second, of the bare consumer's on the same mix        >= 0.85
+//            with the same prefetch, one handler thread, acknowledgements in batches; both connect
+//            within their time                                                            >= 0.90
+//   failing  the same while a share dies, offered at half the rate at which the office appends on
+//            an idle machine: good messages a second, of the bare consumer's on the same mix. The
+//            queue is full, so that everybody takes what there is of the processors       >= 0.85
+//   offered  the same, offered by a publisher at three quarters of what a bare consumer takes from
+//            it, dying at half the rate at which the office appends beside that            >= 0.85
 //   drain    a collector, of the lesser of half the bare consumer's rate and the office's
-//            rate for such records                                                          >= 1
-//   replay   dead letters sent back by a job : the shovel plugin, which moves as many
-//            messages from queue to queue, confirmed                                        >= 1.50
+//            rate for such records                                                        >= 1
+//   replay   dead letters sent back by a job : the shovel plugin, which moves as many messages from
+//            queue to queue, confirmed; beside what a bare publisher does that reads and writes
+//            nothing, persistent, mandatory and confirmed                                 >= 1.50
 // Rounds are interleaved; medians are compared.
 //   rabbitmq_bench [--rounds 5] [--messages 50000] [--only good] [--directory /dev/shm]
 
@@ -17,37 +20,21 @@
 #include <unistd.h>
 
 #include "support/bare_rabbitmq.h"
+#include "support/rabbitmq_replay.h"
 #include "support/rabbitmq_server.h"
 #include "support/require.h"
 
 #include "dlo/broker/rabbitmq/rabbit_broker.h"
-#include "dlo/broker/rabbitmq/rabbit_outlet.h"
 #include "dlo/collector/collector.h"
 #include "dlo/consumer/queue_consumer.h"
-#include "dlo/jobs/job_runner.h"
 
 namespace dlo::bench {
 namespace {
-
-constexpr std::size_t body = 256;
-const std::string queue = "dlo-bench";
-const std::string other_queue = "dlo-bench-moved";
-constexpr const char* bad = "OrderRefused";
-
-struct Setting {
-  RabbitServer server;
-  int messages = 50'000;
-  std::string directory;
-};
 
 struct Round {
   double peer = 0;
   double ours = 0;
 };
-
-void pause() {
-  std::this_thread::sleep_for(Millis{1});
-}
 
 /// Of `messages` every `every`-th fails for good; 0: none.
 void fill_mixed(const Setting& setting, int every) {
@@ -107,21 +94,24 @@ double through_consumer(const Setting& setting) {
 }
 
 double bare(const Setting& setting) {
-  BareRabbit peer(setting.server);
   const auto began = Steady::now();
+  BareRabbit peer(setting.server);
   const std::size_t bytes = peer.consume(queue, setting.messages);
   const double took = since(began);
   if (bytes != body * static_cast<std::size_t>(setting.messages)) std::abort();
   return took;
 }
 
+int good_of(const Setting& setting, int every) {
+  return setting.messages - (every > 0 ? (setting.messages + every - 1) / every : 0);
+}
+
 Round mixed(const Setting& setting, int every) {
   Round round;
-  const double good = setting.messages - (every > 0 ? (setting.messages + every - 1) / every : 0);
   fill_mixed(setting, every);
-  round.peer = good / bare(setting);
+  round.peer = good_of(setting, every) / bare(setting);
   fill_mixed(setting, every);
-  round.ours = good / through_consumer(setting);
+  round.ours = good_of(setting, every) / through_consumer(setting);
   return round;
 }
 
@@ -133,6 +123,55 @@ Round failing(const Setting& setting) {
   const int every = std::max(2, static_cast<int>(rate / (office / 2) + 0.5));
   std::printf("  office %.0f/s, bare %.0f/s: one of %d fails\n", office, rate, every);
   return mixed(setting, every);
+}
+
+/// Publishes on a thread of its own while others take.
+class Offer {
+ public:
+  Offer(const Setting& setting, int every, double rate)
+      : thread_([&setting, every, rate] {
+          BareRabbit(setting.server)
+              .publish(queue, setting.messages, [&](int i) { return post_of(i, every); }, rate);
+        }) {}
+  ~Offer() { thread_.join(); }
+  Offer(const Offer&) = delete;
+  Offer& operator=(const Offer&) = delete;
+
+ private:
+  static BarePost post_of(int number, int every) {
+    static const std::string text(body, 'x');
+    return {text, every > 0 && number % every == 0 ? bad : good};
+  }
+  std::thread thread_;
+};
+
+double taken(const Setting& setting, int every, double rate, double (*take)(const Setting&)) {
+  const Offer offer(setting, every, rate);
+  return take(setting);
+}
+
+/// What the office appends while a bare consumer takes what is offered.
+double append_rate_beside(const Setting& setting, double rate) {
+  double office = 0;
+  const double lasts = setting.messages / rate;
+  std::thread beside([&] { office = append_rate(setting.directory, lasts * 0.8); });
+  (void)taken(setting, 0, rate, bare);
+  beside.join();
+  return office;
+}
+
+Round offered(const Setting& setting) {
+  const double most = setting.messages / taken(setting, 0, 0, bare);
+  const double rate = most * 3 / 4;
+  const double office = append_rate_beside(setting, rate);
+  const int every = std::max(2, static_cast<int>(rate / (office / 2) + 0.5));
+  std::printf("  office %.0f/s beside %.0f/s of %.0f/s: one of %d fails\n", office, rate, most,
+              every);
+  Round round;
+  const double good_ones = good_of(setting, every);
+  round.peer = good_ones / taken(setting, every, rate, bare);
+  round.ours = good_ones / taken(setting, every, rate, through_consumer);
+  return round;
 }
 
 double collected(const Setting& setting) {
@@ -184,107 +223,25 @@ Round drain(const Setting& setting) {
   return round;
 }
 
-/// Moves what is in the queue to the other one. From its first message on, since the plugin takes
-/// its time to begin.
-double shovelled(const Setting& setting, testing::RabbitNode& node) {
-  BareRabbit peer(setting.server);
-  std::string address = setting.server.address;
-  address.pop_back();  // a slash at the end is a vhost without a name, to the plugin
-  node.ctl("set_parameter shovel bench '{\"src-protocol\":\"amqp091\",\"src-uri\":\"" + address +
-           "\",\"src-queue\":\"" + queue + "\",\"dest-protocol\":\"amqp091\",\"dest-uri\":\"" +
-           address + "\",\"dest-queue\":\"" + other_queue +
-           "\",\"ack-mode\":\"on-confirm\",\"src-delete-after\":\"queue-length\"}'");
-  std::uint32_t before = 0;
-  while ((before = peer.ready(other_queue)) == 0) pause();
+/// The least that a replay does: seconds.
+double published(const Setting& setting) {
+  const std::string text(body, 'x');
   const auto began = Steady::now();
-  const auto all = static_cast<std::uint32_t>(setting.messages);
-  if (before == all) {
-    std::fprintf(stderr, "the shovel was done before anybody looked: more --messages\n");
-    std::exit(1);
-  }
-  while (peer.ready(other_queue) < all) pause();
-  return (all - before) / since(began);
+  BareRabbit(setting.server)
+      .publish(other_queue, setting.messages, [&](int) { return BarePost{text, good}; }, 0);
+  return since(began);
 }
-
-/// An office full of dead letters, sent to the other queue by a job as the server runs it.
-class Replay {
- public:
-  explicit Replay(const Setting& setting)
-      : setting_(setting),
-        scratch_(setting.directory),
-        office_(must(SqliteOffice::open(scratch_.path()))),
-        outlet_(setting.server, {}),
-        book_(*office_),
-        runner_(*office_, book_, clock_, targets()) {
-    std::vector<Change> changes;
-    for (int i = 0; i < setting.messages; ++i) {
-      const auto number = static_cast<std::uint64_t>(i) + 1;
-      auto message = std::make_shared<Message>(*message_of("", body));
-      message->id = "m-" + std::to_string(i);
-      message->source = queue;
-      auto record = std::make_shared<DeadLetter>();
-      record->id = RecordId{Id128{number * 0x9E3779B97F4A7C15ULL, number}};
-      record->message = std::move(message);
-      record->failure = rejection();
-      record->died_at = clock_.now();
-      record->fingerprint.hash = Id128{1, 1};
-      changes.emplace_back(Append{std::move(record), {}});
-      if (changes.size() < 1'000 && i + 1 < setting.messages) continue;
-      must(office_->apply(changes));
-      changes.clear();
-    }
-  }
-  double run() {
-    JobSpec spec;
-    spec.replay = ReplaySpec{};
-    spec.replay->target = "amqp:" + other_queue;
-    spec.query = "status:pending";
-    const auto began = Steady::now();
-    must(book_.plan(spec, "job", "bench", clock_.now()));
-    must(book_.change("job", JobVerb::start, "bench", clock_.now()));
-    runner_.wake();
-    const auto all = static_cast<std::uint64_t>(setting_.messages);
-    while (must(book_.progress("job")).counts.total() < all) {
-      const Job job = must(book_.get("job"));
-      if (job.state == JobState::running) {
-        std::this_thread::sleep_for(Millis{10});  // as often as anybody looks: it costs the job
-        continue;
-      }
-      std::fprintf(stderr, "the job ended early: %s\n", job.problem.c_str());
-      std::exit(1);
-    }
-    const double took = since(began);
-    if (must(book_.progress("job")).counts.ok != all) std::abort();
-    must(book_.change("job", JobVerb::cancel, "bench", clock_.now()));  // nobody awaits outcomes
-    return setting_.messages / took;
-  }
-
- private:
-  ReplayTargets targets() {
-    ReplayTargets made;
-    made.check = [](const std::string&) -> Result<void> { return {}; };
-    made.outside.covers = [](const std::string&) { return true; };
-    made.outside.check = [](const std::string&) -> Result<void> { return {}; };
-    made.outside.send = [this](const std::string& target, std::span<const Publication> messages,
-                               TimePoint) { return outlet_.send(target, messages); };
-    return made;
-  }
-
-  const Setting& setting_;
-  const SystemClock clock_;
-  const Scratch scratch_;
-  std::unique_ptr<SqliteOffice> office_;
-  RabbitOutlet outlet_;
-  JobBook book_;
-  JobRunner runner_;
-};
 
 Round replay(const Setting& setting, testing::RabbitNode& node) {
   Round round;
   fill_mixed(setting, 0);
   round.peer = shovelled(setting, node);
   BareRabbit(setting.server).purge(other_queue);
+  const double publisher = setting.messages / published(setting);
+  BareRabbit(setting.server).purge(other_queue);
   round.ours = Replay(setting).run();
+  std::printf("  a bare publisher %.0f/s: %.2f of the shovel; replay %.2f of the publisher\n",
+              publisher, publisher / round.peer, round.ours / publisher);
   if (BareRabbit(setting.server).ready(other_queue) < static_cast<unsigned>(setting.messages)) {
     std::abort();
   }
@@ -315,6 +272,7 @@ int run(int argc, char** argv) {
   std::vector<Claim> claims = {
       {"good", "bare consumer", 0.90, [&] { return mixed(setting, 0); }},
       {"failing", "bare consumer", 0.85, [&] { return failing(setting); }},
+      {"offered", "bare consumer", 0.85, [&] { return offered(setting); }},
       {"drain", "half the bare consumer, or the office", 1.00, [&] { return drain(setting); }},
       {"replay", "shovel", 1.50, [&] { return replay(setting, node); }},
   };

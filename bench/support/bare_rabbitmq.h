@@ -1,8 +1,10 @@
 #pragma once
 
 // The least that a program can do with a RabbitMQ queue: what the others are compared with.
+#include <algorithm>
 #include <amqp.h>
 #include <amqp_tcp_socket.h>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -16,6 +18,11 @@ namespace dlo::bench {
 
 constexpr std::uint16_t prefetch = 256;
 constexpr std::size_t ack_every = 64;
+
+struct BarePost {
+  const std::string& body;
+  const char* type;
+};
 
 /// A connection of rabbitmq-c. Whatever goes wrong ends the program.
 class BareRabbit {
@@ -71,7 +78,52 @@ class BareRabbit {
     return bytes;
   }
 
+  /// Sends so many, persistent, mandatory and confirmed, a thousand in flight; `rate` a second, or
+  /// as fast as they are taken. `post(i)` is the i-th.
+  template <typename Post>
+  void publish(const std::string& queue, int messages, const Post& post, double rate) {
+    constexpr std::uint64_t in_flight = 1'000;
+    constexpr std::uint64_t at_once = 64;
+    amqp_confirm_select(state_, 1);
+    answered("confirms");
+    const auto all = static_cast<std::uint64_t>(messages);
+    const auto began = Steady::now();
+    std::uint64_t sent = 0;
+    for (std::uint64_t confirmed = 0; confirmed < all;) {
+      const double due = rate > 0 ? since(began) * rate : static_cast<double>(all);
+      const std::uint64_t until = std::min({all, confirmed + in_flight, sent + at_once,
+                                            std::max(sent, static_cast<std::uint64_t>(due))});
+      for (; sent < until; ++sent) put(queue, sent, post(static_cast<int>(sent)));
+      const bool waits = sent == all || sent == confirmed + in_flight;
+      const timeval longest = waits ? timeval{1, 0} : timeval{0, rate > 0 ? 1'000 : 0};
+      read_confirms(confirmed, longest);
+    }
+  }
+
  private:
+  void put(const std::string& queue, std::uint64_t number, const BarePost& post) {
+    const std::string id = "m-" + std::to_string(number);
+    amqp_basic_properties_t properties{};
+    properties._flags =
+        AMQP_BASIC_DELIVERY_MODE_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_TYPE_FLAG;
+    properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
+    properties.message_id = name(id);
+    properties.type = amqp_cstring_bytes(post.type);
+    amqp_basic_publish(state_, 1, amqp_empty_bytes, name(queue), 1, 0, &properties,
+                       name(post.body));
+  }
+  /// Those that are here, waiting for the first.
+  void read_confirms(std::uint64_t& confirmed, timeval longest) {
+    amqp_frame_t frame{};
+    while (amqp_simple_wait_frame_noblock(state_, &frame, &longest) == AMQP_STATUS_OK) {
+      longest = {0, 0};
+      if (frame.frame_type != AMQP_FRAME_METHOD) continue;
+      if (frame.payload.method.id != AMQP_BASIC_ACK_METHOD) continue;
+      const auto* ack = static_cast<const amqp_basic_ack_t*>(frame.payload.method.decoded);
+      confirmed = ack->multiple != 0 ? ack->delivery_tag : confirmed + 1;
+      amqp_maybe_release_buffers(state_);
+    }
+  }
   static amqp_bytes_t name(const std::string& text) {
     return {text.size(), const_cast<char*>(text.data())};
   }
