@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dlo/collector/batch.h"
 #include "dlo/collector/record_of.h"
 #include "dlo/core/identity.h"
 #include "dlo/engine/random_bits.h"
@@ -11,10 +12,6 @@
 namespace dlo {
 namespace {
 
-constexpr Millis lease{60'000};
-constexpr Millis look_for{500};
-constexpr Millis first_rest{100};
-constexpr Millis longest_rest{5'000};
 constexpr Millis refused_rest{60'000};
 
 /// The office itself is in trouble, not the record it was given.
@@ -40,20 +37,6 @@ std::string_view name_of(CollectorState state) noexcept {
   }
   return "stopped";
 }
-
-/// A delivery on its way.
-struct Collector::Kept {
-  explicit Kept(Delivery delivery) : found(std::move(delivery)) {}
-
-  Delivery found;
-  MessagePtr by_content{};             // as it is kept, if there is nothing else to know it by
-  std::optional<std::size_t> place{};  // of its append in the list
-  std::optional<SourceSettled> record{};
-  bool known = false;   // the office had it before
-  bool merged = false;  // ... or got it from another of the same list
-  bool durable = false;
-  std::optional<Error> refused{};
-};
 
 Collector::Collector(CollectorOptions options, Parts parts)
     : options_(std::move(options)),
@@ -112,60 +95,6 @@ void Collector::rest(Millis time, const std::stop_token& stop) {
   wake_.wait_for(lock, stop, time, [] { return false; });
 }
 
-void Collector::run(const std::stop_token& stop) {
-  Millis pause = first_rest;
-  while (!stop.stop_requested()) {
-    if (round(look_for, stop)) {
-      pause = first_rest;
-    } else {
-      rest(pause, stop);
-      pause = std::min(pause * 2, longest_rest);
-    }
-  }
-}
-
-bool Collector::round(Millis wait, const std::stop_token& stop) {
-  ReceiveRequest request;
-  request.limit = options_.batch;
-  request.bytes = options_.batch_bytes;
-  request.lease_for = lease;
-  request.wait = wait;
-  request.stop = stop;
-  auto deliveries = broker_.receive(request, clock_.instant());
-  if (!deliveries) {
-    if (!stop.stop_requested()) became(CollectorState::broker_down, deliveries.error().detail);
-    return false;
-  }
-  if (!deliveries->empty()) return keep(*deliveries, stop);
-  works();
-  take_marks_off();
-  return true;
-}
-
-/// Nothing is given up: until the office takes it a batch stays unsettled, and nothing else is
-/// read.
-bool Collector::keep(std::vector<Delivery>& deliveries, const std::stop_token& stop) {
-  std::vector<Kept> batch;
-  batch.reserve(deliveries.size());
-  std::vector<LeaseToken> leases;
-  for (Delivery& each : deliveries) {
-    leases.push_back(each.lease);
-    batch.emplace_back(std::move(each));
-  }
-  Result<void> written = write_all(batch);
-  Millis pause = first_rest;
-  while (!written) {
-    became(CollectorState::office_down, written.error().detail);
-    if (!stop.stop_possible() || stop.stop_requested()) break;
-    rest(pause, stop);
-    pause = std::min(pause * 2, longest_rest);
-    (void)broker_.renew(leases, clock_.instant(), lease);
-    written = write_all(batch);
-  }
-  settle(batch);
-  return written.has_value();
-}
-
 Result<void> Collector::draw_up(Kept& kept, TimePoint now, std::vector<Change>& changes) {
   kept.place.reset();
   const collector::Opened opened = collector::open_letter(kept.found, options_, now);
@@ -219,6 +148,10 @@ Result<void> Collector::write(std::span<Kept> batch) {
   const TimePoint now = clock_.now();
   std::vector<Change> changes;
   if (auto drawn = draw_up(batch, now, changes); !drawn) return drawn;
+  return write(batch, std::move(changes), now);
+}
+
+Result<void> Collector::write(std::span<Kept> batch, std::vector<Change> changes, TimePoint now) {
   add_death_audit(changes, "collector " + options_.name, now);
   const std::size_t owed = owed_;
   marks_.put(owed, changes);
@@ -241,13 +174,14 @@ Result<void> Collector::write(std::span<Kept> batch) {
   return {};
 }
 
-Result<void> Collector::write_all(std::span<Kept> batch) {
-  const bool begun =
-      std::any_of(batch.begin(), batch.end(), [](const Kept& each) { return each.durable; });
-  if (begun) return write_singly(batch);
-  auto written = write(batch);
+Result<void> Collector::write_all(Batch& batch) {
+  const bool begun = std::any_of(batch.all.begin(), batch.all.end(),
+                                 [](const Kept& each) { return each.durable; });
+  if (begun) return write_singly(batch.all);
+  auto drawn = std::exchange(batch.drawn, std::nullopt);
+  auto written = drawn ? write(batch.all, std::move(drawn->changes), drawn->at) : write(batch.all);
   if (written || is_of_office(written.error())) return written;
-  return write_singly(batch);
+  return write_singly(batch.all);
 }
 
 /// One that the office will not have does not keep the others out.

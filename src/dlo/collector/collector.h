@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -89,13 +90,22 @@ class Collector {
 
  private:
   struct Kept;
+  struct Batch;
   void run(const std::stop_token& stop);
   void rest(Millis time, const std::stop_token& stop);
-  bool keep(std::vector<Delivery>& deliveries, const std::stop_token& stop);
+  [[nodiscard]] Result<std::vector<Delivery>> receive(Millis wait, const std::stop_token& stop);
+  [[nodiscard]] static Batch batch_of(std::vector<Delivery> deliveries);
+  /// As the other one, but what it read is still being written when it returns: `writing` then
+  /// says how that went.
+  bool round(std::future<bool>& writing, const std::stop_token& stop);
+  bool wait_for(std::future<bool>& writing, std::span<const LeaseToken> held);
+  bool after_nothing(const Result<std::vector<Delivery>>& received, const std::stop_token& stop);
+  bool keep(Batch& batch, const std::stop_token& stop);
   Result<void> draw_up(std::span<Kept> batch, TimePoint now, std::vector<Change>& changes);
   Result<void> draw_up(Kept& kept, TimePoint now, std::vector<Change>& changes);
   Result<void> write(std::span<Kept> batch);
-  Result<void> write_all(std::span<Kept> batch);
+  Result<void> write(std::span<Kept> batch, std::vector<Change> changes, TimePoint now);
+  Result<void> write_all(Batch& batch);
   Result<void> write_singly(std::span<Kept> batch);
   void settle(std::span<Kept> batch);
   void let_go(const Kept& kept, bool acknowledged, bool lost);
