@@ -41,7 +41,10 @@ JobRunner::~JobRunner() {
 
 void JobRunner::wake() {
   const std::lock_guard lock(mutex_);
-  for (Lane& lane : lanes_) lane.woken = true;
+  for (Lane& lane : lanes_) {
+    lane.woken = true;
+    lane.others.request_stop();
+  }
   changed_.notify_all();
 }
 
@@ -49,6 +52,7 @@ void JobRunner::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    for (Lane& lane : lanes_) lane.others.request_stop();
     changed_.notify_all();
   }
   stop_.request_stop();
@@ -57,11 +61,13 @@ void JobRunner::stop() {
   }
 }
 
-Result<Stepped> JobRunner::step_of(const Job& job, const JobProgress& before, std::size_t most,
-                                   TimePoint now) {
+Result<Stepped> JobRunner::step_of(const Lane& lane, const Job& job, bool alone,
+                                   const JobProgress& before, std::size_t most, TimePoint now) {
   if (job.spec.replay) {
-    return replay_step(office_, targets_, job, before, most, now, stop_.get_token(),
-                       options_.go_on_for);
+    // Who is paused or gets company hears of it at the next slice; an executor is not interrupted.
+    const auto until = lane.executors ? stop_.get_token() : lane.others.get_token();
+    return replay_step(office_, targets_, job, before, most, now, until,
+                       alone ? options_.go_on_alone : options_.go_on_for);
   }
   return step(office_, job, before, most, now,
               [this](const std::string& source) { return bool(targets_.check(source)); });
@@ -75,12 +81,12 @@ bool JobRunner::goes_outside(const Job& job) const {
 }
 
 /// Answers when this job may be worked on again.
-TimePoint JobRunner::work_on(const Job& job, TimePoint now) {
+TimePoint JobRunner::work_on(const Lane& lane, const Job& job, bool alone, TimePoint now) {
   std::size_t most = goes_outside(job) ? options_.outside_batch : options_.batch;
   // Four times a second is smooth enough, and a batch is cheaper than its parts.
   if (job.spec.rate) most = std::clamp<std::size_t>(*job.spec.rate / 4, 1, most);
   const auto before = book_.progress(job.id);
-  const auto stepped = before ? step_of(job, *before, most, now) : before.error();
+  const auto stepped = before ? step_of(lane, job, alone, *before, most, now) : before.error();
   if (!stepped) {
     const Error& error = stepped.error();
     if (!will_pass(error)) (void)book_.end(job.id, JobState::failed, error.detail, now);
@@ -132,12 +138,13 @@ std::optional<TimePoint> JobRunner::turn(Lane& lane) {
   const auto all = book_.running();
   const auto ended = all ? book_.to_wind_up() : all.error();
   if (!ended) return clock_.now() + options_.again_after;
+  const bool alone = all->size() + ended->size() == 1;
   std::map<std::string, TimePoint> due;
   const auto take_turn = [&](const Job& job, TimePoint first, bool over) {
     const TimePoint now = clock_.now();
     const auto known = lane.due.find(job.id);
     const TimePoint when = known == lane.due.end() ? first : known->second;
-    due[job.id] = when > now ? when : over ? wind_up(job, now) : work_on(job, now);
+    due[job.id] = when > now ? when : over ? wind_up(job, now) : work_on(lane, job, alone, now);
   };
   for (const Job& job : *all) {
     if (is_in(lane, job)) take_turn(job, job.spec.not_before.value_or(TimePoint::min()), false);
@@ -193,6 +200,7 @@ void JobRunner::loop(Lane& lane) {
       continue;
     }
     lane.woken = false;
+    lane.others = std::stop_source();
     lock.unlock();
     const TimePoint keep = lane.executors ? TimePoint::max() : keep_house();
     const TimePoint next = std::min(turn(lane).value_or(keep), keep);

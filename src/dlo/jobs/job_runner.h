@@ -25,10 +25,11 @@ namespace dlo {
 class JobRunner {
  public:
   struct Options {
-    std::size_t batch = 200;                  // items in one write
-    std::size_t outside_batch = 2'000;        // ... that go to another broker, which answers later
-    Millis go_on_for{250};                    // with a replay that nothing slows down, in one turn
-    Millis again_after{1'000};                // while the office is unavailable
+    std::size_t batch = 200;            // items in one write
+    std::size_t outside_batch = 2'000;  // ... that go to another broker, which answers later
+    Millis go_on_for{250};              // with a replay that nothing slows down, in one turn
+    Millis go_on_alone{1'000};          // ... if there is no other job, until somebody wakes us
+    Millis again_after{1'000};          // while the office is unavailable
     Millis quiet_for{14LL * 24 * 3'600'000};  // then a group without open dead letters is resolved
     Millis keep_every{600'000};
     std::optional<Millis> discard_grace{};  // then what was discarded is removed; empty: never here
@@ -57,16 +58,17 @@ class JobRunner {
     bool executors = false;
     std::map<std::string, TimePoint> due{};  // by job: not before
     bool woken = true;                       // at first: what an earlier process left
+    std::stop_source others{};               // somebody has woken us: what goes on by itself ends
     std::thread thread{};
   };
   std::optional<TimePoint> turn(Lane& lane);
   [[nodiscard]] static bool is_in(const Lane& lane, const Job& job) noexcept;
   [[nodiscard]] bool goes_outside(const Job& job) const;
-  TimePoint work_on(const Job& job, TimePoint now);
+  TimePoint work_on(const Lane& lane, const Job& job, bool alone, TimePoint now);
   /// What an ended replay left under way.
   TimePoint wind_up(const Job& job, TimePoint now);
-  Result<Stepped> step_of(const Job& job, const JobProgress& before, std::size_t most,
-                          TimePoint now);
+  Result<Stepped> step_of(const Lane& lane, const Job& job, bool alone, const JobProgress& before,
+                          std::size_t most, TimePoint now);
   /// What time does to groups, to what is exhausted, to what was discarded, to jobs that ended and
   /// to what somebody died over while sending it; when to look again.
   TimePoint keep_house();

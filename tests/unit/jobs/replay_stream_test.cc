@@ -3,8 +3,10 @@
 #include <chrono>
 #include <thread>
 
+#include "support/eventually.h"
 #include "unit/jobs/replaying.h"
 
+#include "dlo/jobs/job_runner.h"
 #include "dlo/store/passing_office.h"
 
 namespace dlo {
@@ -227,6 +229,28 @@ TEST_F(StreamTest, ATargetThatIsGoneEndsTheJobAndNotWhatWasSent) {
     EXPECT_EQ(stepped.error().code, Code::not_found);
   }
   EXPECT_EQ(counts(job).ok, arrived_.size()) << "that it was sent is written down all the same";
+}
+
+TEST_F(StreamTest, WhoIsAloneGoesOnAndHearsAtTheNextSliceThatSomebodyPausesIt) {
+  die(0, 6'500);
+  plan_replay();
+  const ManualClock clock(noon);  // an hour never ends
+  JobRunner::Options options;
+  options.go_on_alone = 1h;
+  JobRunner runner(office_, book_, clock, ticking(), options);
+  while_sending_ = [&](int nth) {
+    if (nth != 3) return;
+    must(book_.change("j1", JobVerb::pause, "ana", noon));
+    runner.wake();
+  };
+  must(book_.change("j1", JobVerb::start, "ana", noon));
+  runner.wake();
+  EXPECT_TRUE(testing::eventually([&] { return must(book_.get("j1")).state == JobState::paused; }));
+  EXPECT_TRUE(testing::eventually([&] { return taken(must(book_.get("j1"))) == 0; }));
+  runner.stop();
+  EXPECT_GE(sends_, 3) << "in one turn: nobody had woken it before";
+  EXPECT_LE(sends_, 4) << "what was taken before it heard of it";
+  EXPECT_EQ(counts(must(book_.get("j1"))).ok, arrived_.size());
 }
 
 }  // namespace
