@@ -179,7 +179,7 @@ TEST_F(PullDeskTest, AWorkerCanCondemnAMessage) {  // S0-36
   EXPECT_NE(classified.category, "rejected");
 }
 
-TEST_F(PullDeskTest, ADeathLetsTheNextOfItsKeyGoOn) {  // ADR 0028
+TEST_F(PullDeskTest, ADeathLetsTheNextOfItsKeyGoOn) {  // on_death: continue, the default (ADR 0029)
   for (const char* id : {"1", "2"}) {
     auto message = std::make_shared<Message>();
     message->id = id;
