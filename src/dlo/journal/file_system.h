@@ -29,6 +29,9 @@ class File {
   /// Makes the file at least this long and takes room for all of it, so that writing into it later
   /// cannot find the disk full.
   virtual Result<void> allocate(std::uint64_t size) = 0;
+  /// From `offset` on, the first byte that is not known to be zero without being read; the size of
+  /// the file or more if there is none.
+  virtual Result<std::uint64_t> next_data(std::uint64_t offset) { return offset; }
 };
 
 enum class OpenMode : std::uint8_t {

@@ -16,6 +16,7 @@ inline constexpr std::size_t segment_header_size = 64;
 inline constexpr std::size_t group_header_size = 48;
 inline constexpr std::size_t record_header_size = 9;
 inline constexpr std::size_t group_alignment = 16;
+inline constexpr std::uint64_t longest_segment = UINT32_MAX;  // places in it have 32 bits
 
 struct SegmentHeader {
   std::uint64_t number = 0;          // never used twice

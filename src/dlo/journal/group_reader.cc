@@ -3,6 +3,7 @@
 
 #include "dlo/journal/crc32c.h"
 #include "dlo/journal/recovery.h"
+#include "dlo/journal/written_bytes.h"
 
 namespace dlo {
 namespace {
@@ -59,22 +60,24 @@ namespace {
 template <typename Wanted>
 Result<std::optional<FoundGroup>> find_group(Segment& segment, std::uint64_t offset,
                                              const Wanted& wanted) {
-  constexpr std::size_t window = 1U << 20U;
-  std::string bytes(window + format::group_header_size, '\0');
-  for (std::uint64_t base = format::aligned(offset); base < segment.size; base += window) {
-    const auto got = segment.file->read_at(base, bytes.data(), bytes.size());
-    if (!got) return got.error();
-    const std::string_view view(bytes.data(), *got);
-    for (std::size_t at = 0; at < window && at + format::group_header_size <= view.size();
+  std::optional<FoundGroup> found;
+  const auto look = [&](std::uint64_t base, std::string_view bytes) -> Result<bool> {
+    for (std::size_t at = 0; at < window_size && at + format::group_header_size <= bytes.size();
          at += format::group_alignment) {
-      const auto header = format::decode_group(view.substr(at, format::group_header_size));
+      const auto header = format::decode_group(bytes.substr(at, format::group_header_size));
       if (!header || !wanted(header->epoch)) continue;
       auto whole = read_group(segment, base + at);
       if (!whole) return whole.error();
-      if (whole->valid()) return std::optional(FoundGroup{base + at, whole->header});
+      if (!whole->valid()) continue;
+      found = FoundGroup{base + at, whole->header};
+      return false;
     }
-  }
-  return std::optional<FoundGroup>();
+    return true;
+  };
+  const auto looked =
+      look_through(segment, format::aligned(offset), segment.size, format::group_header_size, look);
+  if (!looked) return looked.error();
+  return found;
 }
 
 }  // namespace

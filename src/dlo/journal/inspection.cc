@@ -11,6 +11,7 @@
 #include "dlo/journal/salvage.h"
 #include "dlo/journal/says_damage.h"
 #include "dlo/journal/segments.h"
+#include "dlo/journal/written_bytes.h"
 
 namespace dlo {
 namespace {
@@ -227,29 +228,31 @@ bool Inspection::Walk::ends_here(std::uint64_t behind) const noexcept {
 /// Nothing whole follows in this segment.
 Result<std::uint64_t> Inspection::Walk::at_the_end(Segment& segment, std::uint64_t offset,
                                                    bool last) {
-  std::string rest(segment.size - offset, '\0');
+  const auto written = written_bytes(segment, offset, segment.size);
+  if (!written) return written.error();
+  if (!*written) return segment.size.load();
+  const auto [first, end] = **written;
+  const std::uint64_t behind = segment.size - offset;
+  std::string rest(std::min(behind, largest_copy), '\0');  // as much as opening looks at
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();
-  const auto at = rest.find_first_not_of('\0');
-  if (at == std::string::npos) return segment.size.load();
-  const auto end = rest.find_last_not_of('\0') + 1;
   std::optional<LogEnd> after;
   if (last_group_)
     after = LogEnd{expected_.value_or(0), last_group_->group + 1, last_group_->crc, 0};
   if (last && after && is_torn_seal(rest, segment.epoch, *after)) {
-    to_.unfinished += end;
+    to_.unfinished += end - offset;
     return segment.size.load();
   }
-  if (last && !ends_here(rest.size())) {
+  if (last && !ends_here(behind)) {
     const auto begun = begun_group(rest, segment.epoch, after);
-    if (begun) to_.unfinished += std::min(*begun, segment.size - offset);
+    if (begun) to_.unfinished += std::min(*begun, behind);
     const auto shown = begun ? show_unfinished(segment, offset) : Result<void>{};
     return shown ? Result<std::uint64_t>(segment.size.load()) : shown.error();
   }
   // Of the last segment nothing is read that lies behind where the journal goes on.
-  note(segment, offset + at, end - at, "There are bytes behind the last group.",
+  note(segment, first, end - first, "There are bytes behind the last group.",
        last ? offset : UINT64_MAX);
-  unknown_end_ += end - at;
+  unknown_end_ += end - first;
   // Not only up to its last byte: a record may end with zeros.
   const auto saved = salvage_from(segment, offset, segment.size);
   if (!saved) return saved.error();

@@ -158,7 +158,7 @@ bool Log::extend(std::uint64_t bytes) {
     return false;
   }
   const auto end = group_offset_ + format::aligned(group_.size() + bytes);
-  if (end > UINT32_MAX || !active_->file->allocate(end))
+  if (end > format::longest_segment || !active_->file->allocate(end))
     return false;  // the next segment may have been made already
   active_->size = end;
   return true;

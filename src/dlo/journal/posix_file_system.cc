@@ -76,6 +76,12 @@ class PosixFile final : public File {
     return static_cast<std::uint64_t>(info.st_size);
   }
 
+  Result<std::uint64_t> next_data(std::uint64_t offset) override {
+    const auto at = ::lseek(fd_, static_cast<off_t>(offset), SEEK_DATA);
+    if (at >= 0) return static_cast<std::uint64_t>(at);
+    return errno == ENXIO ? size() : offset;  // not every file system knows
+  }
+
   Result<void> allocate(std::uint64_t size) override {
     int reason = EINTR;
     while (reason == EINTR) reason = ::posix_fallocate(fd_, 0, static_cast<off_t>(size));

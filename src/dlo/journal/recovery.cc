@@ -5,13 +5,13 @@
 
 #include "dlo/journal/inspection.h"
 #include "dlo/journal/salvage.h"
+#include "dlo/journal/written_bytes.h"
 
 namespace dlo {
 namespace {
 
 namespace format = journal_format;
 
-constexpr std::uint64_t largest_copy = 16U << 20U;  // of what is cut off
 constexpr std::size_t most_copies = 4;
 constexpr char copy_prefix[] = "cut-";
 
@@ -246,16 +246,18 @@ std::string Walk::keep_copy(Segment& segment, std::uint64_t offset) {
 /// Appending zeroes what it leaves of a segment, so anything else there is damage, but for a seal
 /// that was being written.
 Result<void> Walk::only_zeros_behind(Segment& segment, std::uint64_t offset, bool last) {
-  std::string rest(segment.size - offset, '\0');
+  const auto written = written_bytes(segment, offset, segment.size);
+  if (!written) return written.error();
+  if (!*written) return {};
+  std::string rest(std::min<std::uint64_t>(segment.size - offset, largest_copy), '\0');
   const auto got = segment.file->read_at(offset, rest.data(), rest.size());
   if (!got) return got.error();
-  const std::size_t at = rest.find_first_not_of('\0');
-  if (at == std::string::npos) return {};
   if (last && is_torn_seal(rest, segment.epoch, end_)) {
-    report_cut(segment, offset, rest.find_last_not_of('\0') + 1, 0);
+    report_cut(segment, offset, (*written)->end - offset, 0);
     return end_log(segment, offset);
   }
-  return corruption(files_, segment.number, offset + at, "There are bytes behind the last group.");
+  return corruption(files_, segment.number, (*written)->begin,
+                    "There are bytes behind the last group.");
 }
 
 Result<void> Walk::walk(Segment& segment, bool last) {

@@ -26,6 +26,9 @@ struct LogEnd {
                                      const Journal::Visitor& visit, RecoveryReport& report,
                                      bool read_only = false);
 
+/// So much of what is cut off is looked at and copied.
+inline constexpr std::uint64_t largest_copy = 16U << 20U;
+
 /// A segment that a newer program wrote is not for this one to judge.
 [[nodiscard]] Error of_newer(const std::string& file, std::uint32_t version);
 

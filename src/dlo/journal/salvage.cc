@@ -5,6 +5,7 @@
 
 #include "dlo/journal/crc32c.h"
 #include "dlo/journal/format.h"
+#include "dlo/journal/written_bytes.h"
 
 namespace dlo {
 namespace {
@@ -293,6 +294,15 @@ GoesOn goes_on_without_header(std::string_view bytes, std::uint64_t next) noexce
 
 Result<std::vector<Salvaged>> salvage(Segment& segment, std::uint64_t begin, std::uint64_t end,
                                       std::optional<std::uint64_t> sequence) {
+  // Records may begin and end with zeros, but a file can be longer than memory is large.
+  constexpr std::uint64_t zeros_of_records = 64U << 20U;
+  const auto written = written_bytes(segment, begin, end);
+  if (!written) return written.error();
+  if (!*written) return std::vector<Salvaged>();
+  const auto [first, behind] = **written;
+  if (first - begin > zeros_of_records) begin = format::aligned(first - zeros_of_records);
+  end = std::min({end, behind + zeros_of_records, format::longest_segment});
+  if (begin >= end) return std::vector<Salvaged>();
   std::string bytes(end - begin, '\0');
   const auto got = segment.file->read_at(begin, bytes.data(), bytes.size());
   if (!got) return got.error();

@@ -40,6 +40,8 @@ class Repair {
   }
   Result<void> copy_aside(const Damage& damage);
   Result<void> write_new(const std::string& name, std::string_view bytes);
+  Result<void> copy_new(const std::string& name, File& from, std::uint64_t offset,
+                        std::uint64_t size);
   Result<void> write_header(std::uint64_t segment, OpenMode mode);
   Result<void> mend_headers();
   Result<void> write_checkpoint();
@@ -233,6 +235,27 @@ Result<void> Repair::write_new(const std::string& name, std::string_view bytes) 
   return done;
 }
 
+/// A piece at a time, and zeros stay a hole: what lies between two damaged bytes may be long.
+Result<void> Repair::copy_new(const std::string& name, File& from, std::uint64_t offset,
+                              std::uint64_t size) {
+  constexpr std::uint64_t piece = 1U << 20U;
+  (void)files_.remove(name);  // of a repair that a crash ended
+  auto file = files_.open(name, OpenMode::create);
+  if (!file) return file.error();
+  auto done = (*file)->truncate(size);
+  for (std::uint64_t at = 0; done && at < size; at += piece) {
+    std::string bytes(std::min(piece, size - at), '\0');
+    const auto got = from.read_at(offset + at, bytes.data(), bytes.size());
+    if (!got) return got.error();
+    bytes.resize(*got);
+    if (bytes.find_first_not_of('\0') == std::string::npos) continue;
+    done = (*file)->write_at(at, bytes);
+  }
+  if (done) done = (*file)->sync();
+  if (done) report.set_aside.push_back(files_.describe(name));
+  return done;
+}
+
 Result<void> Repair::copy_aside(const Damage& damage) {
   const bool checkpoint = damaged_checkpoint_ && damage.file == files_.describe(checkpoint_file);
   if (damage.segment == 0 && !checkpoint) return {};  // a file that is missing
@@ -241,14 +264,10 @@ Result<void> Repair::copy_aside(const Damage& damage) {
   if (!file) return file.error();
   const auto size = checkpoint ? (*file)->size() : Result<std::uint64_t>(damage.size);
   if (!size) return size.error();
-  std::string bytes(*size, '\0');
-  const auto got = (*file)->read_at(damage.offset, bytes.data(), bytes.size());
-  if (!got) return got.error();
-  bytes.resize(*got);
-  return write_new(checkpoint
-                       ? "quarantine-checkpoint-" + std::to_string(now_.time_since_epoch().count())
-                       : quarantine_file(damage),
-                   bytes);
+  return copy_new(checkpoint
+                      ? "quarantine-checkpoint-" + std::to_string(now_.time_since_epoch().count())
+                      : quarantine_file(damage),
+                  **file, damage.offset, *size);
 }
 
 Result<void> Repair::write_header(std::uint64_t segment, OpenMode mode) {
