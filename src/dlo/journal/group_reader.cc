@@ -86,21 +86,26 @@ Result<std::optional<FoundGroup>> find_group_behind(Segment& segment, std::uint6
   return find_group(segment, offset, [&](std::uint64_t epoch) { return epoch == segment.epoch; });
 }
 
-Result<bool> learn_epoch(Segment& segment) {
+Result<SegmentUse> learn_use(Segment& segment) {
   std::string first(format::group_header_size, '\0');
   const auto got = segment.file->read_at(format::segment_header_size, first.data(), first.size());
   if (!got) return got.error();
   const auto header = format::decode_group(std::string_view(first).substr(0, *got));
   // Where the first group lies no record ever does, so this is what an earlier life began with.
-  if (header && !format::is_epoch_of(header->epoch, segment.number)) return false;
+  if (header && !format::is_epoch_of(header->epoch, segment.number)) return SegmentUse::unused;
   const auto found = find_group(segment, 0, [&](std::uint64_t epoch) {
     if (!format::is_epoch_of(epoch, segment.number)) return false;
     segment.epoch = epoch;
     return true;
   });
   if (!found) return found.error();
-  if (!*found) segment.epoch = segment.number;
-  return found->has_value();
+  if (*found) return SegmentUse::used;
+  segment.epoch = segment.number;
+  // A header is synced before anything else is written. So where neither an earlier life has left
+  // its first group nor the file is new and empty, there was one.
+  const auto written = written_bytes(segment, format::segment_header_size, segment.size);
+  if (!written) return written.error();
+  return *written ? SegmentUse::ruined : SegmentUse::unused;
 }
 
 Result<GroupsBehind> groups_behind(Segment& segment, std::uint64_t offset) {

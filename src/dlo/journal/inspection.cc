@@ -74,6 +74,7 @@ class Inspection::Walk {
   std::optional<std::uint64_t> expected_;            // sequence of the next record
   std::uint64_t unknown_end_ = 0;                    // damaged bytes behind the last whole group
   std::map<std::uint64_t, std::uint64_t> first_in_;  // ... of a segment, by its header
+  std::set<std::uint64_t> ruined_;                   // of which nothing is whole
 };
 
 /// A repair copies the damaged bytes first and ends with a checkpoint, so the copy alone says
@@ -275,13 +276,19 @@ Result<bool> Inspection::Walk::is_used(Segment& segment) {
     first_in_[segment.number] = header->first_sequence;
     return true;
   }
-  const auto used = learn_epoch(segment);
-  if (!used || !*used) return used;
-  note_header(segment, "The segment header is damaged.");
+  const auto use = learn_use(segment);
+  if (!use) return use.error();
+  if (*use == SegmentUse::unused) return false;
+  const bool ruined = *use == SegmentUse::ruined;
+  if (ruined) ruined_.insert(segment.number);
+  note_header(segment, ruined ? "The segment header is damaged, and so is the rest."
+                              : "The segment header is damaged.");
   return true;
 }
 
 Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
+  const bool ruined_end = last && ruined_.contains(segment->number);
+  last = last && !ruined_end;  // it was no write that a crash interrupted
   if (before_ != 0 && segment->number != before_ + 1) last_group_.reset();
   before_ = segment->number;
   to_.sealed = false;  // a stop that was followed by a start says nothing of this one
@@ -306,9 +313,14 @@ Result<void> Inspection::Walk::segment(const SegmentPtr& segment, bool last) {
     if (!further) return further.error();
     offset = *further;
   }
-  if (offset >= segment->size) return {};
-  const auto end = at_the_end(*segment, offset, last);  // too short for a group
-  return end ? Result<void>{} : end.error();
+  if (offset < segment->size) {
+    const auto end = at_the_end(*segment, offset, last);  // too short for a group
+    if (!end) return end.error();
+  }
+  if (!ruined_end) return {};
+  if (!expected_) expected_ = 1;
+  expect(*expected_ + 1);  // one is lost at least, and nobody knows how many more
+  return {};
 }
 
 void Inspection::Walk::finish(std::uint64_t last) {

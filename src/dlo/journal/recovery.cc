@@ -15,15 +15,22 @@ namespace format = journal_format;
 constexpr std::size_t most_copies = 4;
 constexpr char copy_prefix[] = "cut-";
 
+constexpr char intact_behind[] = "What was written after it is intact";
+
 Error corruption(const FileSystem& files, std::uint64_t segment, std::uint64_t offset,
-                 const std::string& what) {
+                 const std::string& what, const std::string& why = intact_behind) {
   return Error{Code::corrupt, "journal.open",
                files.describe(segment_file(segment)) + " at byte " + std::to_string(offset) + ": " +
-                   what +
-                   " What was written after it is intact, so this is damage, not an unfinished "
-                   "write. Nothing was changed. Restore the file from a backup if there is one; "
-                   "or run 'dlo queue repair', which says which messages are affected and, with "
-                   "--yes, sets the damaged bytes aside so that all the rest can go on."};
+                   what + " " + why +
+                   ", so this is damage, not an unfinished write. Nothing was changed. Restore the "
+                   "file from a backup if there is one; or run 'dlo queue repair', which says "
+                   "which messages are affected and, with --yes, sets the damaged bytes aside so "
+                   "that all the rest can go on."};
+}
+
+Error ruined(const FileSystem& files, std::uint64_t segment) {
+  return corruption(files, segment, 0, "The segment header is damaged, and so is the rest.",
+                    "Headers are synced before anything else is written");
 }
 
 Error missing(const FileSystem& files, std::uint64_t segment) {
@@ -97,9 +104,12 @@ Result<void> Walk::look_at(const std::string& name, std::uint64_t number) {
     segments_.adopt(std::move(segment));
     return {};
   }
-  const auto used = learn_epoch(*segment);
-  if (!used) return used.error();
-  if (*used) return corruption(files_, number, 0, "The segment header is damaged.");
+  const auto use = learn_use(*segment);
+  if (!use) return use.error();
+  if (*use == SegmentUse::used) {
+    return corruption(files_, number, 0, "The segment header is damaged.");
+  }
+  if (*use == SegmentUse::ruined) return ruined(files_, number);
   unwritten_.push_back(number);
   return {};
 }
@@ -111,7 +121,7 @@ Result<void> Walk::drop_unwritten() {
   const auto needed = std::max(numbers.empty() ? 0 : numbers.back(), from_ ? from_->segment : 0);
   for (const auto number : unwritten_) {
     if (number <= needed) {
-      return corruption(files_, number, 0, "The segment header is damaged, and so is the rest.");
+      return ruined(files_, number);
     }
     if (read_only_) continue;
     const std::string spare = "spare-" + segment_file(number);

@@ -63,9 +63,14 @@ struct GroupsBehind {
 };
 [[nodiscard]] Result<GroupsBehind> groups_behind(Segment& segment, std::uint64_t offset);
 
-/// Of a segment whose header is not its own: whether it was written to in this life, and if so, the
-/// epoch, by its groups. False: it was only readied, whatever earlier lives left in it.
-[[nodiscard]] Result<bool> learn_epoch(Segment& segment);
+/// What became of a segment whose header is not its own.
+enum class SegmentUse : std::uint8_t {
+  unused,  // it was only readied, whatever earlier lives left in it
+  used,    // it was written to in this life: a group says so, and its epoch
+  ruined,  // nobody leaves a file like this: what was written to it is damaged, all of it
+};
+/// For `used`, its epoch is known afterwards.
+[[nodiscard]] Result<SegmentUse> learn_use(Segment& segment);
 
 /// The first valid group of this segment's epoch behind `offset`, if there is any.
 [[nodiscard]] Result<std::optional<FoundGroup>> find_group_behind(Segment& segment,
