@@ -85,5 +85,20 @@ TEST(AFullDisk, IsEmptiedByConsumersThatTakeOneMessageAtATime) {
   shop.publish("there is room again");
 }
 
+// Less is gone than housekeeping would come for by itself, and it is all that is missing.
+TEST(AFullDisk, RefusesNobodyForRoomThatOnlyHasToBeTidied) {
+  Shop shop;
+  shop.settings.housekeeping = true;
+  shop.settings.journal.segment_size = 1U << 20U;
+  shop.settings.journal.prepare_ahead = true;
+  shop.open();
+  shop.disk->set_room((2U << 20U) + (700U << 10U));
+  for (int i = 0; i < 1'600; ++i) shop.publish("gone", noon, 1000);
+  for (const auto& each : shop.take(1'600)) shop.end(each, Completed{});
+  EXPECT_EQ(segments_on(*shop.disk), 2U) << "nothing is tidied yet, or this shows nothing";
+  for (int i = 0; i < 800; ++i) shop.publish("here", noon, 1000);
+  EXPECT_EQ(must(shop.queue->stats(noon)).ready, 800U);
+}
+
 }  // namespace
 }  // namespace dlo::testing

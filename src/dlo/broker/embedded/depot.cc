@@ -59,12 +59,21 @@ void Depot::notice(const Error& error) {
   housekeeping_.notify_one();
 }
 
+/// On a full disk what is gone is given back first, if that is anything: nobody is refused for want
+/// of room that only has to be tidied.
 Result<void> Depot::wait_for_room(bool essential) {
   const auto room = journal_->wait_for_room(essential);
   if (room) return room;
-  const Lock lock(mutex_);
-  notice(room.error());
-  return room;
+  {
+    Lock lock(mutex_);
+    notice(room.error());
+    full_ = full_ || room.error().code == Code::disk_full;
+    if (!full_ || !housekeeper_.joinable() || !checkpoint_due()) return room;
+    tidy_if_due();
+    const auto before = tidyings_;
+    tidied_.wait_for(lock, Millis{1000}, [&] { return stopping_ || tidyings_ != before; });
+  }
+  return journal_->wait_for_room(essential);
 }
 
 Result<Placed> Depot::append(const RecordList& records) {

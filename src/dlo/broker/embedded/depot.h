@@ -316,6 +316,7 @@ class Depot {
   std::mutex checkpoint_mutex_;
   std::condition_variable housekeeping_;
   std::condition_variable tidied_;
+  std::uint64_t tidyings_ = 0;  // so many are over
   bool stopping_ = false;
   std::thread housekeeper_;
 };

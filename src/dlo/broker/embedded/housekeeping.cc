@@ -114,6 +114,7 @@ void Depot::housekeep() {
       holdings_.segments().count_dropped_anew();
     }
     untidied_ -= std::min(untidied_, covered);
+    ++tidyings_;
     tidied_.notify_all();
   }
 }
