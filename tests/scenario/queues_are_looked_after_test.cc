@@ -44,6 +44,20 @@ TEST(Scenario, QueuesAreLookedAfterWithoutAServer) {
       << whole.out;
 }
 
+TEST(Scenario, AMessageIsSentWithItsPriorityAndOnlyOnce) {
+  const TemporaryDirectory data;
+  const auto send = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"queue", "send", "orders", "x", "--data", data.path()});
+    return run_dlo(options);
+  };
+  EXPECT_EQ(send({"--priority", "high", "--dedupe-id", "d-1"}).code, 0);
+  EXPECT_TRUE(has(send({"--dedupe-id", "d-1"}).out, "was sent before"));
+  EXPECT_NE(send({"--priority", "urgent"}).code, 0);
+  const Ended there = run_dlo({"queue", "peek", "orders", "-o", "ndjson", "--data", data.path()});
+  EXPECT_TRUE(has(there.out, R"("priority":"high")")) << there.out;
+  EXPECT_EQ(there.out.find('\n'), there.out.size() - 1) << there.out;
+}
+
 // As a program has one that uses `Queue` without a server.
 TEST(Scenario, ADirectoryOfQueuesAloneIsLookedAtAsWell) {
   const TemporaryDirectory data;

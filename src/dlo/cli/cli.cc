@@ -247,6 +247,9 @@ CLI::App* add_send(CLI::App& app, Parsed& parsed, Context& context) {
   send->add_option("--type", arguments.type, "Event type");
   send->add_option("--key", arguments.key, "Messages of one key keep their order");
   send->add_option("--delay", arguments.delay, "Such as 30s, 5m, 1h");
+  send->add_option("--priority", arguments.priority, "low, normal or high");
+  send->add_option("--dedupe-id", arguments.dedupe_id,
+                   "Sent once, however often it is sent within the queue's dedupe window");
   on_queue(send, parsed, context, queue_send);
   return send;
 }

@@ -176,7 +176,9 @@ int queue_send(Context& context, const QueueArguments& arguments) {
   Address address(path_of(arguments.queue, "messages"));
   address.with_some("id", arguments.id)
       .with_some("type", arguments.type)
-      .with_some("key", arguments.key);
+      .with_some("key", arguments.key)
+      .with_some("priority", arguments.priority)
+      .with_some("dedupe_id", arguments.dedupe_id);
   if (!arguments.delay.empty()) {
     const auto delay = parse_duration(arguments.delay);
     if (!delay) return refuse(context, delay.error());

@@ -70,6 +70,8 @@ struct QueueArguments {
   std::string type;
   std::string key;
   std::string delay;  // as parse_duration reads it
+  std::string priority;
+  std::string dedupe_id;
   std::string outcome = "complete";
   std::string error;
   std::string reason;
