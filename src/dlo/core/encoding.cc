@@ -112,9 +112,12 @@ constexpr unsigned days_in_month(std::int64_t year, unsigned month) {
 }
 
 void append_padded(std::string& out, std::uint64_t value, std::size_t width) {
-  const std::string digits = std::to_string(value);
-  if (digits.size() < width) out.append(width - digits.size(), '0');
-  out += digits;
+  std::array<char, 20> digits{};
+  std::size_t at = digits.size();
+  for (; value > 0 || digits.size() - at < width; value /= 10) {
+    digits[--at] = static_cast<char>('0' + value % 10);
+  }
+  out.append(digits.data() + at, digits.size() - at);
 }
 
 /// Reads a timestamp from left to right; after the first mistake everything answers false.
@@ -284,6 +287,7 @@ std::string to_iso8601(TimePoint time) {
   }
   const Civil date = civil_from_days(days);
   std::string out;
+  out.reserve(24);
   if (date.year < 0 || date.year > 9999) out += date.year < 0 ? '-' : '+';
   append_padded(out, static_cast<std::uint64_t>(date.year < 0 ? -date.year : date.year), 4);
   const auto field = [&out](char before, std::int64_t value, std::size_t width) {

@@ -16,22 +16,56 @@ bool is_plain(char c) noexcept {
   return c != '"' && c != '\\' && byte >= 0x20U && byte != 0x7FU;
 }
 
+constexpr std::uint64_t ones = 0x0101010101010101ULL;
+constexpr std::uint64_t tops = ones << 7U;
+
+/// Zero: none of these eight bytes has to be written in another way.
+constexpr std::uint64_t not_plain(std::uint64_t word) noexcept {
+  const auto below = [word](std::uint64_t limit) { return (word - limit * ones) & ~word; };
+  const auto has = [word](std::uint64_t byte) {
+    const std::uint64_t other = word ^ (byte * ones);
+    return (other - ones) & ~other;
+  };
+  return (below(0x20) | has('"') | has('\\') | has(0x7F)) & tops;
+}
+
 /// How many bytes at the front stand in a string as they are; eight at a time, since most do.
 std::size_t plain_run(std::string_view text) noexcept {
-  constexpr std::uint64_t ones = 0x0101010101010101ULL;
-  constexpr std::uint64_t tops = ones << 7U;
   std::size_t at = 0;
   for (std::uint64_t word = 0; at + sizeof word <= text.size(); at += sizeof word) {
     std::memcpy(&word, text.data() + at, sizeof word);
-    const auto below = [word](std::uint64_t limit) { return (word - limit * ones) & ~word; };
-    const auto has = [word](std::uint64_t byte) {
-      const std::uint64_t other = word ^ (byte * ones);
-      return (other - ones) & ~other;
-    };
-    if (((below(0x20) | has('"') | has('\\') | has(0x7F)) & tops) != 0) break;
+    if (not_plain(word) != 0) break;
   }
   while (at < text.size() && is_plain(text[at])) ++at;
   return at;
+}
+
+/// ASCII that stands in a string as it is: most of what is ever written, and all names.
+bool is_plain_ascii(std::string_view text) noexcept {
+  std::uint64_t word = 0;
+  const auto is_good = [&word] { return (not_plain(word) | (word & tops)) == 0; };
+  if (text.size() < sizeof word) {
+    word = ones * ' ';
+    if (!text.empty()) std::memcpy(&word, text.data(), text.size());
+    return is_good();
+  }
+  for (std::size_t at = 0; at + sizeof word < text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if (!is_good()) return false;
+  }
+  std::memcpy(&word, text.data() + text.size() - sizeof word, sizeof word);
+  return is_good();
+}
+
+void append_plain(std::string& out, bool comma, std::string_view plain, bool colon) {
+  const std::size_t before = out.size();
+  out.resize(before + plain.size() + 2 + (comma ? 1U : 0U) + (colon ? 1U : 0U));
+  char* to = out.data() + before;
+  if (comma) *to++ = ',';
+  *to++ = '"';
+  to = std::copy(plain.begin(), plain.end(), to);
+  *to++ = '"';
+  if (colon) *to = ':';
 }
 
 void append_escape(std::string& out, char c) {
@@ -103,13 +137,23 @@ JsonWriter& JsonWriter::close(char bracket) {
 }
 
 JsonWriter& JsonWriter::key(std::string_view name) {
-  text(name);
-  out_ += ':';
+  if (is_plain_ascii(name)) {
+    append_plain(out_, !first_ && !after_key_, name, true);
+    first_ = false;
+  } else {
+    text(name);
+    out_ += ':';
+  }
   after_key_ = true;
   return *this;
 }
 
 JsonWriter& JsonWriter::text(std::string_view value) {
+  if (is_plain_ascii(value)) {
+    append_plain(out_, !first_ && !after_key_, value, false);
+    first_ = after_key_ = false;
+    return *this;
+  }
   separate();
   if (is_utf8(value)) {
     append_quoted(out_, value);
@@ -147,17 +191,13 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
 
 JsonWriter& JsonWriter::member(std::string_view name, std::string_view value) {
   key(name);
-  if (is_utf8(value)) {
-    separate();
-    append_quoted(out_, value);
-    return *this;
-  }
+  if (is_plain_ascii(value) || is_utf8(value)) return text(value);
   return text(value).key(std::string(name) + "_base64").text(to_base64(value));
 }
 
 JsonWriter& JsonWriter::bytes(std::string_view name, const std::optional<std::string>& value) {
   if (!value) return key(name).null();
-  if (is_utf8(*value)) return member(name, *value);
+  if (is_plain_ascii(*value) || is_utf8(*value)) return key(name).text(*value);
   return member(name, to_base64(*value)).member(std::string(name) + "_encoding", "base64");
 }
 

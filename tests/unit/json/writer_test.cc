@@ -56,6 +56,15 @@ TEST(JsonWriter, LettersOfOtherAlphabetsStayWhatTheyAre) {
   }
 }
 
+TEST(JsonWriter, NamesAreWrittenAsStringsAre) {
+  JsonWriter json;
+  json.begin_object().member("", "").member("a\"b", "x").key("tab\t").null();
+  json.member("\xC3\xA4", "\xC3\xA4").member("longer than eight", "also longer\n").end_object();
+  EXPECT_EQ(json.take(),
+            "{\"\":\"\",\"a\\\"b\":\"x\",\"tab\\t\":null,\"\xC3\xA4\":\"\xC3\xA4\","
+            "\"longer than eight\":\"also longer\\n\"}");
+}
+
 TEST(JsonWriter, NumbersAreWrittenToTheirLastDigit) {
   JsonWriter json;
   json.begin_array()
