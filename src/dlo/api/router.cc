@@ -25,6 +25,9 @@ std::vector<std::string_view> steps_of(std::string_view pattern) {
 
 /// Of as many steps.
 bool fits(const std::vector<std::string_view>& pattern, const std::vector<std::string>& steps) {
+  if (pattern.empty()) return true;
+  const std::string_view last = pattern.back();  // which most routes are told apart by
+  if (last.size() != steps.back().size() && !is_place(last)) return false;
   for (std::size_t i = pattern.size(); i-- > 0;) {  // the differences are at the end
     if (!is_place(pattern[i]) && pattern[i] != steps[i]) return false;
   }

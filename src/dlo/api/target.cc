@@ -1,7 +1,7 @@
 #include "dlo/api/target.h"
 
+#include <algorithm>
 #include <optional>
-#include <set>
 
 #include "dlo/core/encoding.h"
 #include "dlo/core/spelling.h"
@@ -69,8 +69,18 @@ Result<void> parse_path(std::string_view path, Target& target) {
   return {};
 }
 
+std::optional<std::string_view> repeated_name(const Target& target) {
+  if (target.query.size() < 2) return std::nullopt;
+  std::vector<std::string_view> names;
+  names.reserve(target.query.size());
+  for (const auto& [name, value] : target.query) names.emplace_back(name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return std::nullopt;
+  return *twice;
+}
+
 Result<void> parse_query_part(std::string_view text, Target& target) {
-  std::set<std::string> seen;
   while (!text.empty()) {
     const auto end = text.find('&');
     const std::string_view pair = text.substr(0, end);
@@ -83,10 +93,10 @@ Result<void> parse_query_part(std::string_view text, Target& target) {
     if (!name || !value || !is_utf8(*name) || !is_utf8(*value)) {
       return refusal("The query of the address is not valid percent-encoded UTF-8.");
     }
-    if (!seen.insert(*name).second) {  // which of the two was meant nobody knows
-      return refusal("The parameter " + in_quotes(*name) + " stands twice. Write it once.");
-    }
     target.query.emplace_back(std::move(*name), std::move(*value));
+  }
+  if (const auto twice = repeated_name(target)) {  // which of the two was meant nobody knows
+    return refusal("The parameter " + in_quotes(*twice) + " stands twice. Write it once.");
   }
   return {};
 }
