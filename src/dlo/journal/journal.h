@@ -129,6 +129,8 @@ class Journal {
   /// `essential` appends may still use what is left of the segment (an eighth of it at least, for
   /// records that make room again) and then of the disk, in short segments; others are told `full`.
   virtual Result<void> wait_for_room(bool essential) = 0;
+  /// True: whoever appends a little now would not wait there. For threads that must not.
+  [[nodiscard]] virtual bool has_room_now() const noexcept = 0;
   virtual Result<void> written(std::uint64_t sequence) = 0;
   /// Answers the newest record that is durable by now: this one or a later one.
   virtual Result<std::uint64_t> durable(std::uint64_t sequence) = 0;

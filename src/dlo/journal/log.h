@@ -34,6 +34,7 @@ class Log final : public Journal {
   Result<std::uint64_t> append(std::span<const NewRecord> records,
                                std::span<Location> where) override;
   Result<void> wait_for_room(bool essential) override;
+  bool has_room_now() const noexcept override { return roomy_; }
   Result<void> written(std::uint64_t sequence) override;
   Result<std::uint64_t> durable(std::uint64_t sequence) override;
   void read(std::span<const Address> records, const Reader& each) override;

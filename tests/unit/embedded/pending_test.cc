@@ -101,6 +101,51 @@ TEST(Pending, OneThatIsRefusedSaysSoAtOnceAndAgainWhenItIsWaitedFor) {
   EXPECT_EQ(syncs(shop), before) << "there was nothing to write";
 }
 
+TEST(Pending, AfterAFlushNobodyWaitsForTheDiskAnyMore) {
+  Shop shop;
+  shop.open();
+  shop.publish("a");
+  const auto taken = shop.take(1);
+  auto sent = shop.queue->publish_soon(one("b"), noon);
+  auto settled = shop.queue->settle_soon(done(taken.front()), noon);
+  const auto before = syncs(shop);
+  shop.queue->flush();
+  EXPECT_EQ(syncs(shop), before + 1);
+  EXPECT_TRUE(shop.take(10).empty()) << "nobody was told that it is there";
+  EXPECT_EQ(must(std::move(sent).wait()).size(), 1U);
+  EXPECT_EQ(must(std::move(settled).wait()).front().settled, Settled::done);
+  EXPECT_EQ(syncs(shop), before + 1);
+  shop.queue->flush();
+  EXPECT_EQ(syncs(shop), before + 1) << "there is nothing to wait for";
+}
+
+TEST(Pending, AFlushThatFailsIsToldToWhoeverWaits) {
+  Shop shop;
+  shop.open();
+  auto sent = shop.queue->publish_soon(one("a"), noon);
+  shop.disk->set_fault([](Op op, const std::string&) -> std::optional<Code> {
+    if (op == Op::sync) return Code::unavailable;
+    return std::nullopt;
+  });
+  shop.queue->flush();
+  EXPECT_EQ(std::move(sent).wait().error().code, Code::unavailable);
+}
+
+TEST(Pending, WhereASegmentEndsSoonOrExpiredOnesAreDroppedSomebodyMayHaveToWait) {
+  Shop shop;
+  shop.settings = Shop::small_segments();
+  shop.open();
+  EXPECT_TRUE(shop.queue->places_at_once());
+  shop.publish("a", noon, 12U << 10U);
+  EXPECT_FALSE(shop.queue->places_at_once()) << "the next one has to be made first";
+  SourceOptions dropping = Shop::jobs();
+  dropping.ttl = 1h;
+  dropping.drop_expired = true;
+  Shop other(dropping);
+  other.open();
+  EXPECT_FALSE(other.queue->places_at_once());
+}
+
 TEST(Pending, ItCanBeWaitedForWhenTheQueueIsNobodysAnyMore) {
   Shop shop;
   shop.open();

@@ -24,6 +24,8 @@ class SlowDisk final : public EagerBroker {
       return settled;
     });
   }
+  bool places_at_once() override { return true; }
+  void flush() override {}
   bool fails = false;
   int waits = 0;
 

@@ -89,6 +89,7 @@ Result<Placed> Depot::append(const RecordList& records) {
   }
   placed.first = *first;
   placed.last = *first + records.size() - 1;
+  newest_ = placed.last;
   if (std::exchange(segment_, placed.where.back().segment) != segment_) crowded_ = is_crowded();
   for (const NewRecord& each : records.all()) {
     const auto size = each.head.size() + each.body.size() + each.tail.size() + 9;

@@ -106,6 +106,10 @@ class Depot {
   Result<SettledSoon> end(std::uint16_t queue, std::span<const Settlement> settlements,
                           Instant now);
   Result<std::vector<SettleAnswer>> made_durable(SettledSoon settled);
+  /// Whether the first halves would wait for nobody now.
+  [[nodiscard]] bool places_at_once(std::uint16_t queue);
+  /// Waits until what was placed so far is durable, or never will be.
+  void flush();
   Result<std::vector<Delivery>> receive(std::uint16_t queue, const ReceiveRequest& request,
                                         Instant now);
   Result<std::vector<bool>> start(std::uint16_t queue, std::span<const LeaseToken> leases,
@@ -264,6 +268,7 @@ class Depot {
   void tidy_if_due();
   [[nodiscard]] bool is_crowded();
   [[nodiscard]] bool holds_more_than(std::uint64_t tenths);
+  [[nodiscard]] bool housekeeping_keeps_up() const noexcept;
   void wait_for_housekeeping(Lock& lock);
   Result<void> write_checkpoint(JournalPosition& position);
   Result<void> free_segments(std::uint64_t below);
@@ -296,6 +301,7 @@ class Depot {
   std::uint32_t reading_phase_ = 0;                      // of those who claim now
   std::array<std::atomic<std::uint32_t>, 2> reading_{};  // how many read, by phase
   std::uint32_t segment_ = 0;                            // of the last record
+  std::atomic<std::uint64_t> newest_ = 0;                // the last record; 0: none yet
   std::uint64_t last_end_ = 0;  // record of what time did last: leases ran out, the clock was set
   std::uint64_t handed_over_ = 0;  // ... as far as whoever waits knows the kernel to have it
   Millis clock_noted_{0};          // by how much, as far as it is written down

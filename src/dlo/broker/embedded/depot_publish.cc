@@ -164,6 +164,20 @@ Result<std::vector<PublishAnswer>> Depot::made_durable(Published published) {
   return std::move(published.answers);
 }
 
+/// While very many delays end, callers take long turns; where expired messages are dropped to make
+/// room, bodies are read.
+bool Depot::places_at_once(std::uint16_t number) {
+  if (!journal_->has_room_now() || mutex_.is_orderly()) return false;
+  const Lock lock(mutex_);
+  const QueueState* queue = holdings_.queue(number);
+  return queue != nullptr && !queue->options().drop_expired && housekeeping_keeps_up();
+}
+
+void Depot::flush() {
+  // Why it failed is told to whoever waits for his own.
+  if (const std::uint64_t newest = newest_; newest != 0) (void)journal_->durable(newest);
+}
+
 Result<Depot::Published> Depot::take_in(std::uint16_t number, std::span<const Publication> messages,
                                         const Failure* undecodable, Instant now) {
   for (std::size_t i = 0; i < messages.size(); ++i) {

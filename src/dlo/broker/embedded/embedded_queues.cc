@@ -81,6 +81,14 @@ Result<std::vector<PublishAnswer>> EmbeddedQueue::publish(std::span<const Public
   return publish_soon(messages, now).wait();
 }
 
+bool EmbeddedQueue::places_at_once() {
+  return depot_->places_at_once(number_);
+}
+
+void EmbeddedQueue::flush() {
+  depot_->flush();
+}
+
 Result<PublishAnswer> EmbeddedQueue::publish_undecodable(std::string bytes, const Failure& why,
                                                          Instant now) {
   auto raw = std::make_shared<Message>();

@@ -47,6 +47,8 @@ class EmbeddedQueue final : public OwnQueue, public EagerBroker {
                                                    Instant now) override;
   Pending<std::vector<SettleAnswer>> settle_soon(std::span<const Settlement> settlements,
                                                  Instant now) override;
+  bool places_at_once() override;
+  void flush() override;
 
   Result<void> pause() override;
   Result<void> resume() override;

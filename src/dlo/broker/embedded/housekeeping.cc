@@ -64,12 +64,13 @@ bool Depot::holds_more_than(std::uint64_t tenths) {
 /// Publishers that write faster than stragglers can be moved wait for housekeeping, a little each
 /// time: the disk must not fill with segments of which a few old messages are left.
 void Depot::wait_for_housekeeping(Lock& lock) {
-  const auto keeps_up = [this] {
-    const auto ahead = std::max(options_.journal.segment_size, holdings_.segments().bytes() / 8);
-    return untidied_ < checkpoint_interval() + ahead;
-  };
-  if (!housekeeper_.joinable() || keeps_up()) return;
-  tidied_.wait_for(lock, Millis{100}, [&] { return stopping_ || keeps_up(); });
+  if (housekeeping_keeps_up()) return;
+  tidied_.wait_for(lock, Millis{100}, [&] { return stopping_ || housekeeping_keeps_up(); });
+}
+
+bool Depot::housekeeping_keeps_up() const noexcept {
+  const auto ahead = std::max(options_.journal.segment_size, holdings_.segments().bytes() / 8);
+  return !housekeeper_.joinable() || untidied_ < checkpoint_interval() + ahead;
 }
 
 /// `again`: something failed, for want of room as a rule. There may be some soon, though nobody

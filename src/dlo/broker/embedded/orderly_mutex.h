@@ -20,6 +20,10 @@ class OrderlyMutex {
     if (orderly_.load(std::memory_order_relaxed) != on) orderly_ = on;
   }
 
+  [[nodiscard]] bool is_orderly() const noexcept {
+    return orderly_.load(std::memory_order_relaxed);
+  }
+
   void enter(std::unique_lock<std::mutex>& lock) {
     if (orderly_.load(std::memory_order_relaxed)) return queue_up(lock);
     if (lock.try_lock()) return;
