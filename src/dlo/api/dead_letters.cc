@@ -244,17 +244,24 @@ std::optional<HttpResponse> show_in_memory(const FallbackShelf& shelf, const Req
 }
 
 /// Everything known of it. What is masked says so: whoever takes it in elsewhere would keep masks.
-Result<std::string> whole_json(Office& office, const RecordDetail& shown, bool masked) {
+Result<std::string> whole_json(Office& office, const RecordDetail& shown, const HoldOf& hold,
+                               bool masked) {
   const auto notes = notes_of(office, shown.record.id);
   if (!notes) return notes.error();
   JsonWriter json;
+  json.begin_object().key("notes");
   write_json(json, *notes);
+  if (const auto held = hold(shown.record)) {
+    json.key("holds_key").begin_object().member("waiting", held->waiting).end_object();
+  }
+  if (masked) json.key("masked").boolean(true);
   std::string text = to_json(shown);
-  text.pop_back();
-  return text + ",\"notes\":" + json.take() + (masked ? ",\"masked\":true}" : "}");
+  text.back() = ',';
+  return text + json.end_object().take().substr(1);
 }
 
-HttpResponse show(Office& office, const FallbackShelf& shelf, const Request& request) {
+HttpResponse show(Office& office, const FallbackShelf& shelf, const HoldOf& hold,
+                  const Request& request) {
   const auto kept = find_record(office, request);
   if (!kept) {
     if (auto in_memory = show_in_memory(shelf, request)) return std::move(*in_memory);
@@ -268,7 +275,7 @@ HttpResponse show(Office& office, const FallbackShelf& shelf, const Request& req
     if (!form) return problem_of(form.error());
     text = to_json(render(*form, detail->record, form_context(*detail)));
   } else {
-    auto whole = whole_json(office, *detail, is_hidden_in(*kept, *detail));
+    auto whole = whole_json(office, *detail, hold, is_hidden_in(*kept, *detail));
     if (!whole) return problem_of(whole.error());
     text = std::move(*whole);
   }
@@ -326,8 +333,8 @@ HttpResponse suggestions(Office& office, const Request& request) {
 
 }  // namespace
 
-std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow,
-                                      const FallbackShelf& shelf) {
+std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow, const FallbackShelf& shelf,
+                                      HoldOf hold) {
   return {
       {"GET",
        "/v1/dead-letters",
@@ -342,8 +349,9 @@ std::vector<Route> dead_letter_routes(Office& office, WorkerPool& slow,
        Role::reader,
        Lane::quick,
        {"form", "reveal"},
-       answering(
-           [&office, &shelf](const Request& request) { return show(office, shelf, request); })},
+       answering([&office, &shelf, hold = std::move(hold)](const Request& request) {
+         return show(office, shelf, hold, request);
+       })},
       {"GET",
        "/v1/dead-letters/{id}/payload",
        Role::reader,

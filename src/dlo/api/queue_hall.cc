@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds between_ticks{20};  // while somebody waits
 constexpr std::chrono::seconds between_tidyings{5};
+constexpr std::chrono::milliseconds between_hold_looks{250};  // where a queue holds keys
 constexpr std::size_t most_queues = 10'000;
 
 std::string document_of(const QueueSettings& settings) {
@@ -32,6 +33,18 @@ std::string declared_text(const std::string& by, const QueueWindow* before,
   return json.take();
 }
 
+/// What its profile does not let it do.
+Result<void> check_hold(const QueueSettings& settings, const Profile& profile) {
+  if (settings.source.on_death != OnDeath::hold || profile.placement != Placement::in_office) {
+    return {};
+  }
+  return Error{Code::invalid_argument, "api.queue",
+               "Queue " + in_quotes(settings.source.source) +
+                   " cannot have on_death: hold under profile " + in_quotes(profile.name) +
+                   ": its retries wait in the office, and what waits there keeps no key. Take a "
+                   "profile whose placement is delayed or requeue, or on_death: continue."};
+}
+
 /// What a queue does besides what was declared: whether claims that never started stay counted is
 /// the profile's to say (R1).
 SourceOptions as_served(SourceOptions source, const Profile& profile) {
@@ -41,7 +54,8 @@ SourceOptions as_served(SourceOptions source, const Profile& profile) {
 
 }  // namespace
 
-QueueHall::QueueHall(const Parts& parts) : parts_(parts), profiles_(parts.rules) {
+QueueHall::QueueHall(const Parts& parts)
+    : parts_(parts), profiles_(parts.rules), holds_(parts.office) {
   open_all();
   keeper_ = std::thread([this] { look_after(); });
 }
@@ -108,6 +122,7 @@ Result<std::shared_ptr<const RuleBook>> QueueHall::rules_for(const QueueSettings
                                                              const ProfileBook& profiles) const {
   auto profile = profiles.find(settings.profile, settings.source.source);
   if (!profile) return profile.error();
+  if (auto fine = check_hold(settings, *profile); !fine) return fine.error();
   auto rules = RuleBook::build(std::move(*profile), parts_.regex);
   if (!rules) return rules.error();
   return std::make_shared<const RuleBook>(std::move(*rules));
@@ -155,9 +170,10 @@ Result<QueueHall::Declared> QueueHall::declare_alone(const QueueSettings& settin
   const std::string& name = settings.source.source;
   if (auto named = check_queue_name(name); !named) return named.error();
   if (auto sane = check(settings.source); !sane) return sane.error();
-  if (auto profile = profiles().find(settings.profile); !profile) {
-    return Error{Code::invalid_argument, "api.queue", profile.error().detail};
-  }
+  if (auto able = parts_.queues.check(settings.source); !able) return able.error();
+  const auto profile = profiles().find(settings.profile, name);
+  if (!profile) return Error{Code::invalid_argument, "api.queue", profile.error().detail};
+  if (auto fine = check_hold(settings, *profile); !fine) return fine.error();
   const auto before = find(name);
   if (before != nullptr) {
     if (document_of(before->settings()) == document_of(settings)) return Declared{before, false};
@@ -257,12 +273,16 @@ std::vector<std::shared_ptr<QueueWindow>> QueueHall::all() const {
 void QueueHall::look_after() {
   std::unique_lock lock(keeper_mutex_);
   auto tidy_at = std::chrono::steady_clock::now() + between_tidyings;
+  auto holds_at = std::chrono::steady_clock::now();
   bool behind = false;  // more has expired than was buried
+  bool holding = true;  // some queue holds keys; nobody has looked yet
   while (!closed_) {
     if (waiting_ || behind) {
       keeper_wake_.wait_for(lock, between_ticks, [this] { return closed_; });
     } else {
-      keeper_wake_.wait_for(lock, between_tidyings, [this] { return closed_ || waiting_; });
+      const auto longest =
+          holding ? between_hold_looks : std::chrono::milliseconds(between_tidyings);
+      keeper_wake_.wait_for(lock, longest, [this] { return closed_ || waiting_; });
       if (waiting_ && !closed_) continue;  // who comes is looked after at once by others
     }
     if (closed_) return;
@@ -277,9 +297,37 @@ void QueueHall::look_after() {
       if (burying) behind = window->bury_expired() || behind;
       if (tidying) window->tidy();
     }
+    if (const auto now = std::chrono::steady_clock::now(); now >= holds_at) {
+      holding = look_at_holds();
+      holds_at = now + between_hold_looks;
+    }
     lock.lock();
     waiting_ = waiting_ || somebody;
   }
+}
+
+std::optional<KeyHold> QueueHall::hold_by(const DeadLetter& record) const {
+  const Message& message = *record.message;
+  const auto window = is_closed(record.status) ? nullptr : find(message.source);
+  if (window == nullptr || message.key.empty()) return std::nullopt;
+  if (window->settings().source.on_death != OnDeath::hold) return std::nullopt;
+  const auto hold = window->queue().hold_on(message.key);
+  return hold && hold->held ? std::optional(*hold) : std::nullopt;
+}
+
+bool QueueHall::look_at_holds() {
+  std::vector<HoldingSource> sources;
+  const auto windows = all();
+  for (const auto& window : windows) {
+    const SourceOptions& source = window->settings().source;
+    if (source.on_death == OnDeath::hold) sources.push_back({source.source, window->queue()});
+  }
+  const auto freed = holds_.look(sources, parts_.clock.instant().steady);
+  if (!freed) return !sources.empty();  // the office or a queue is away; the next look sees to it
+  for (const auto& window : windows) {
+    if (freed->contains(window->settings().source.source)) window->wake();
+  }
+  return !sources.empty();
 }
 
 void QueueHall::close() {

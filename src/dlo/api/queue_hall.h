@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "dlo/core/profile_book.h"
 #include "dlo/core/result.h"
 #include "dlo/engine/clock.h"
+#include "dlo/engine/key_holds.h"
 #include "dlo/server/worker_pool.h"
 #include "dlo/store/office.h"
 
@@ -75,6 +77,9 @@ class QueueHall {
   [[nodiscard]] std::vector<std::shared_ptr<QueueWindow>> all() const;
   [[nodiscard]] std::vector<std::string> names() const;
 
+  /// The hold that an open dead letter puts on its key in one of these queues; empty: none.
+  [[nodiscard]] std::optional<KeyHold> hold_by(const DeadLetter& record) const;
+
   [[nodiscard]] const std::vector<Error>& troubles() const noexcept { return troubles_; }
 
   /// Answers everybody who waits, and looks after nobody any more.
@@ -94,6 +99,8 @@ class QueueHall {
   [[nodiscard]] bool follow_one(const QueueSettings& settings);
   void open_all();
   void look_after();
+  /// Lets keys go whose dead letters have ended. Whether any queue holds keys.
+  bool look_at_holds();
 
   const Parts parts_;
   std::vector<Error> troubles_;
@@ -108,6 +115,7 @@ class QueueHall {
   std::condition_variable keeper_wake_;
   bool waiting_ = false;
   bool closed_ = false;
+  KeyHolds holds_;  // of the keeper's thread
   std::thread keeper_;
 };
 

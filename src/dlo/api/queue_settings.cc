@@ -65,6 +65,11 @@ QueueSettings read_queue_settings(JsonFields& fields, const std::string& name) {
   if (fields.has("dedupe_window_ms")) source.dedupe_window = fields.millis("dedupe_window_ms");
   if (fields.has("ageing_ms")) source.ageing = fields.millis("ageing_ms");
   if (fields.has("keys_in_order")) source.keys_in_order = fields.boolean("keys_in_order");
+  if (fields.has("on_death")) {
+    const auto on_death = parse_on_death(fields.text("on_death"));
+    if (!on_death) fields.complain("on_death", "must be continue or hold");
+    source.on_death = on_death.value_or(OnDeath::go_on);
+  }
   if (fields.has("ttl_ms")) source.ttl = fields.millis("ttl_ms");
   source.drop_expired = fields.boolean("drop_expired");
   return settings;
@@ -85,6 +90,7 @@ void write_members(JsonWriter& json, const QueueSettings& settings) {
   json.member("dedupe_window_ms", count(source.dedupe_window))
       .member("ageing_ms", count(source.ageing));
   json.key("keys_in_order").boolean(source.keys_in_order);
+  json.member("on_death", name_of(source.on_death));
   write_optional(json, "ttl_ms", source.ttl ? std::optional(count(*source.ttl)) : std::nullopt);
   json.key("drop_expired").boolean(source.drop_expired);
 }

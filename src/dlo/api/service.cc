@@ -117,7 +117,9 @@ Service::Service(Office& kept, OwnQueues* queues, const Clock& clock, ServiceOpt
          health_routes({office, queues, [this] { return stopping_.load(); }, options.node}));
   append(routes, description_routes());
   append(routes, reports_.routes());
-  append(routes, dead_letter_routes(office, slow_, desk_.shelf()));
+  append(routes, dead_letter_routes(office, slow_, desk_.shelf(), [this](const DeadLetter& record) {
+           return hall_ == nullptr ? std::nullopt : hall_->hold_by(record);
+         }));
   append(routes, act_routes({office,
                              [this](const std::string& source) {
                                return serves(source) || (retries_ != nullptr && retries_->runs());

@@ -150,6 +150,10 @@ void print_detail(Context& context, const JsonValue& record) {
              text_of(resolution, "how") + " " + text_of(resolution, "notes"));
   }
   print_message(out, member(record, "message"));
+  const JsonValue& hold = member(record, "holds_key");
+  if (hold.kind == JsonKind::object) {
+    line(out, "holds its key", text_of(hold, "waiting") + " wait behind it until it is closed");
+  }
   print_notes(context, record);
   print_attempts(context, member(record, "attempts").items);
   const std::string stack = text_of(member(record, "failure"), "stack");

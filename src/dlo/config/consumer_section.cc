@@ -23,6 +23,8 @@ constexpr Millis longest_run = std::chrono::minutes{25};
 constexpr std::array<std::string_view, 2> formats = {"json", "any"};
 constexpr std::array<std::string_view, 2> of_invalid = {"dead_letter", "drop"};
 
+constexpr std::array<std::string_view, 2> of_death = {"continue", "hold"};
+
 /// One entry that says which queue it is.
 class Entry {
  public:
@@ -64,6 +66,7 @@ class Entry {
     if (name == "prefetch") return prefetch(value);
     if (name == "format") return format(value);
     if (name == "invalid") return invalid(value);
+    if (name == "on_death") return on_death(value);
     if (name == "profile") return profile(value);
     if (value.scalar.size() > longest_name) {
       return complain(value, "." + name + " must be a name of at most 255 bytes.");
@@ -91,6 +94,17 @@ class Entry {
       return complain(value, ".invalid: " + unknown_name("value", value.scalar, of_invalid));
     }
     made_.drops_invalid = value.scalar == "drop";
+  }
+
+  void on_death(const TextNode& value) {
+    if (std::ranges::find(of_death, value.scalar) == of_death.end()) {
+      return complain(value, ".on_death: " + unknown_name("value", value.scalar, of_death));
+    }
+    if (value.scalar == "continue") return;
+    complain(value,
+             ".on_death cannot be hold: RabbitMQ hands the next message of a key to any consumer, "
+             "so nobody can keep it back. A queue of this server can: dlo queue declare NAME "
+             "'{\"on_death\":\"hold\"}'.");
   }
 
   std::optional<std::uint32_t> count(const std::string& setting, const TextNode& value,

@@ -11,9 +11,9 @@ namespace dlo {
 struct ConfigReading;
 
 /// Settings of `sources.NAME` beside those of its rules.
-inline constexpr std::array<std::string_view, 11> consumer_settings = {
+inline constexpr std::array<std::string_view, 12> consumer_settings = {
     "rabbitmq", "handler",  "profile", "event_type", "dead_letter_queue", "prefetch",
-    "format",   "required", "inner",   "invalid",    "log_done"};
+    "format",   "required", "inner",   "invalid",    "log_done",          "on_death"};
 [[nodiscard]] inline bool is_consumer_setting(std::string_view name) {
   return std::ranges::find(consumer_settings, name) != consumer_settings.end();
 }

@@ -69,6 +69,8 @@ Publication replay_of(const RecordDetail& detail, const std::string& target, con
   publication.counters = after_replay(before, count);
   publication.dedupe_id = replay_id_of(record);
   publication.replay = true;
+  // Its own death holds its key: behind those who wait for it, it would wait for ever.
+  publication.past_hold = target == record.message->source;
   publication.message = std::move(message);
   return publication;
 }

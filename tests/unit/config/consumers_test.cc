@@ -52,6 +52,12 @@ TEST(Consuming, AHandlerCanBeOneOfTheExecutors) {
   EXPECT_EQ(read.config.consumers[0].profile, "standard");
 }
 
+TEST(Consuming, ADeathLetsItsKeyGoOn) {  // R10
+  const auto read =
+      reading(server + "sources: {a: {rabbitmq: a, handler: {command: x}, on_death: continue}}\n");
+  EXPECT_EQ(problems_of(read), "");
+}
+
 TEST(Consuming, WhatIsMalformedIsDroppedOnlyIfTheQueueSaysSo) {  // R8
   const auto read =
       reading(server + "sources: {a: {rabbitmq: a, handler: {command: x}, invalid: drop}}\n");
@@ -111,6 +117,8 @@ INSTANTIATE_TEST_SUITE_P(All, ConsumingMistakes, ::testing::ValuesIn<Row>({
     {"TooLong", "sources: {a: {rabbitmq: q, handler: {command: x, timeout: 1h}}}\n", "must not be longer than 25m"},  // RMQ-13
     {"Misspelt", "sources: {a: {rabitmq: q}}\n", "did you mean \"rabbitmq\""},
     {"UnknownInvalid", "sources: {a: {rabbitmq: q, handler: {command: x}, invalid: dropp}}\n", "sources.a.invalid: unknown value \"dropp\": did you mean \"drop\""},
+    {"Hold", "sources: {a: {rabbitmq: q, handler: {command: x}, on_death: hold}}\n", "sources.a.on_death cannot be hold: RabbitMQ"},  // R10
+    {"UnknownDeath", "sources: {a: {rabbitmq: q, handler: {command: x}, on_death: holt}}\n", "did you mean \"hold\""},
     {"UnknownProfile", "sources: {a: {rabbitmq: q, handler: {command: x}, profile: bokking}}\n", "did you mean \"booking\""},
     {"Prefetch", "sources: {a: {rabbitmq: q, handler: {command: x}, prefetch: 0}}\n", "sources.a.prefetch"},
     {"Format", "sources: {a: {rabbitmq: q, handler: {command: x}, format: xml}}\n", "sources.a.format"},
