@@ -47,6 +47,7 @@ Result<Brought> read_line(std::string_view text) {
       if (each.value.raw == "false") continue;
       return is_masked();
     }
+    if (each.name == "holds_key") continue;  // of a queue that is elsewhere
     if (each.name != "notes") {
       record.key(each.name).raw(each.value.raw);
       continue;

@@ -112,7 +112,7 @@ std::string body_of(const Inquiry& inquiry, const std::string& id) {
 std::string record_alone(const JsonValue& answer) {
   std::string text;
   for (const JsonMember& each : answer.members) {
-    if (each.name == "notes" || each.name == "holds_key") continue;
+    if (each.name == "notes" || each.name == "holds_key" || each.name == "masked") continue;
     text += (text.empty() ? "" : ",") + json_text(each.name) + ":" + std::string(each.value.raw);
   }
   return "{" + text + "}";

@@ -39,6 +39,15 @@ TEST_F(ImportsTest, ADeadLetterComesWithAllThatIsKnownOfIt) {
   EXPECT_EQ(get("/v1/audit").at("entries.0.act"), "import");
 }
 
+TEST_F(ImportsTest, OneThatHeldItsKeyThereHoldsNothingHere) {
+  OtherOffice other;
+  std::string letter = other.letter();
+  letter.insert(letter.rfind('}'), R"(,"holds_key":{"waiting":2})");
+  const Told kept = import(letter);
+  EXPECT_EQ(kept.at("effect"), "kept") << kept;
+  EXPECT_FALSE(get("/v1/dead-letters/" + kept.at("id")).says("holds_key"));
+}
+
 TEST_F(ImportsTest, WhatWasBeingDiscardedHasItsGraceHereAndIsThenRemoved) {
   OtherOffice other;
   // As of an office in which everything older was looked for long ago.
