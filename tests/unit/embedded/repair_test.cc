@@ -359,10 +359,11 @@ TEST(ARuinedSegment, IsKeptAndRepaired) {
     const auto repair = must(repair_queues(*disk, noon, true));
     const auto outcome = take_all(*disk);
     EXPECT_GT(outcome.here.size(), 80U) << describe(repair, true);
-    EXPECT_GE(
-        outcome.here.size() + repair.lost.size() + repair.unknown_records + outcome.undecodable,
-        120U)
-        << describe(repair, true);
+    // How many lay in the last one nobody knows.
+    const bool last = i + 1 == segments.size();
+    const auto told =
+        outcome.here.size() + repair.lost.size() + repair.unknown_records + outcome.undecodable;
+    EXPECT_GE(told, last ? outcome.here.size() + 1 : 120U) << describe(repair, true);
   }
 }
 

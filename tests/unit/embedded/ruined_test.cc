@@ -20,8 +20,7 @@ std::uint64_t live_and_die(Shop& shop) {
     const auto answers = must(shop.queue->publish({&one, 1}, noon));
     last = static_cast<std::uint64_t>(answers.front().position.value().offset);
   }
-  shop.queue.reset();
-  shop.queues.reset();
+  shop.shut();
   return last;
 }
 
@@ -43,7 +42,7 @@ TEST_P(ALastSegment, OfWhichNothingIsLeftIsNotTakenForAnEmptyOne) {
   if (GetParam()) {
     shop.open();
     shop.publish("before");
-    shop.shut();
+    shop.close();
   }
   const auto position = live_and_die(shop);
   const std::string name = last_segment(shop);
@@ -71,7 +70,7 @@ TEST_P(ALastSegment, OfWhichNothingIsLeftIsNotTakenForAnEmptyOne) {
   const auto answers = must(shop.queue->publish({&one, 1}, noon));
   const auto given = static_cast<std::uint64_t>(answers.front().position.value().offset);
   EXPECT_GT(given, position) << "a number that somebody has is not given again";
-  shop.shut();
+  shop.close();
   EXPECT_TRUE(must(check_queues(*shop.disk)).damages.empty());
 }
 
