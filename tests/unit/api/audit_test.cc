@@ -173,7 +173,7 @@ TEST_F(AuditFilters, ChooseByWhoWhatToWhatWhenAndWhetherItWasRefused) {
   say("POST", "/v1/jobs", R"({"act":"tag","query":"x","tags":["a"]})");  // 6: job.plan
   EXPECT_EQ(page("act=archive"), "2 4 next null");
   EXPECT_EQ(page("act=archive,job.*"), "2 4 6 next null");
-  EXPECT_EQ(page("subject=" + second), "4 5 next null");
+  EXPECT_EQ(page("subject=" + second), "3 4 5 next null");
   EXPECT_EQ(page("refused=true"), "5 next null");
   EXPECT_EQ(page("refused=false&act=archive"), "2 4 next null");
   EXPECT_EQ(page("since=1h"), "3 4 5 6 next null");
