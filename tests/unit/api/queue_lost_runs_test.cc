@@ -66,6 +66,7 @@ TEST_F(QueueLostRuns, AServerThatIsStoppedTakesBackWhatWorkersHaveUncounted) {  
   const std::string held = receive();
   service_.reset();
   must(queues_->close());
+  queues_.reset();
   start();
   EXPECT_EQ(settle(held, R"("outcome":"complete")").at("code"), "lease_lost");
   const Told again = ask("POST", "/v1/queues/orders/receive");
