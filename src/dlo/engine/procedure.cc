@@ -96,7 +96,8 @@ std::optional<Prepared> Procedure::recall(Item& item) const {
   Plan plan;
   plan.kind = Plan::Kind::repeat;
   plan.named = true;
-  if (!is_live((*known)->status)) plan.ending = DeadLettered{};
+  // One that only waited and was cured meanwhile is done, and no death.
+  if ((*known)->died) plan.ending = DeadLettered{};
   plan.record = std::make_shared<DeadLetter>(std::move(**known));
   return plan;
 }

@@ -13,8 +13,7 @@ ContentClaims* Recorder::claims_of(const Entry& entry) const {
 bool Recorder::is_to_be_told(const Entry& entry) const {
   const Plan& plan = entry.plan;
   return listener_ != nullptr &&
-         (plan.kind == Plan::Kind::dead ||
-          (plan.kind == Plan::Kind::repeat && !is_live(plan.record->status)));
+         (plan.kind == Plan::Kind::dead || (plan.kind == Plan::Kind::repeat && plan.record->died));
 }
 
 /// A record that could be found by its content is found by one delivery. If it is acknowledged as
